@@ -1,0 +1,1 @@
+"""The daemon: one asyncio process a worktree that watches, suggests, gates, applies and remembers."""

@@ -1,0 +1,126 @@
+"""One file a surface language: build a kernel, launch it, time it.
+
+A runner lives in a candidate (or baseline) worker. It sees inputs and the shapes of outputs, never
+expected values, tolerances, seeds or the verdict. To add a language, provide a `Runner` in a file
+here and name it in `runner_for`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The kernel to build, over a worktree that is only read."""
+
+    root: Path
+    """Worktree root: includes and the kernel's own package resolve there."""
+    overlay: Mapping[str, Path]
+    """Relative path → file whose bytes stand in for it (a candidate's edits, in scratch)."""
+    path: str
+    entry: str
+    launch_kind: str
+    """`ndrange` or `wrapper`, as gate.values.kernel.LaunchKind."""
+    launch_path: str
+    launch_symbol: str
+
+    def locate(self, path: str) -> Path:
+        """The file to read for a relative path: its stand-in, or the worktree's own."""
+        return self.overlay.get(path, self.root / path)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An array that crosses processes. `array` carries the bits when numpy lacks the dtype."""
+
+    dtype: str
+    """`float32`, `bfloat16` (bits as uint16), `float8_e4m3fn` (bits as uint8), `int32`, …"""
+    array: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """Shape and dtype of an output, without values."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+Input = Tensor | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call of the kernel: a shape with its inputs, in the order `make_inputs` gave them."""
+
+    axes: Mapping[str, int]
+    inputs: Mapping[str, Input]
+    outputs: Mapping[str, TensorSpec]
+    mutates: tuple[str, ...] = ()
+    """Inputs the workload declares as written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What the toolchain made, as gate.values.artifact.BuildArtifact."""
+
+    digest: str
+    ir: Mapping[str, str] = field(default_factory=dict)
+    resources: Mapping[str, int | None] = field(default_factory=dict)
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReport:
+    """The platform as its driver describes it, as gate.values.platform.Platform."""
+
+    name: str
+    device: str
+    capabilities: Mapping[str, bool | int | float | str]
+    toolchain: Mapping[str, str]
+    can_run: bool
+
+
+class BuildFailed(Exception):
+    """The toolchain refused the kernel. `str(error)` is its log: a verdict, not our failure."""
+
+
+class Runner(Protocol):
+    """A kernel on a device, one case at a time."""
+
+    trust: str
+    """`harness-launched` or `python-hosted`."""
+    can_time: bool
+    """False where launches do not run on the real device (an interpreter)."""
+    timing_method: str
+    """Clock, cache state and what one sample spans."""
+
+    def prepare(self, case: Case) -> Built:
+        """Build for this case and place its buffers. Raises BuildFailed."""
+        ...
+
+    def run(self) -> dict[str, Tensor]:
+        """Poison the outputs, launch once, and give outputs (and mutated inputs) by name."""
+        ...
+
+    def trace(self) -> dict[str, object]:
+        """The launch that `run` made, as the fields of gate.values.trace.LaunchTrace."""
+        ...
+
+    def changed_inputs(self) -> list[str]:
+        """Inputs whose bytes differ since `prepare` although not declared mutated."""
+        ...
+
+    def time(self, launches: int) -> list[float]:
+        """Latency of each of `launches` launches, microseconds; warm build, poisoned before."""
+        ...
+
+    def release(self) -> None:
+        """Give buffers and contexts back."""
+        ...
