@@ -91,6 +91,14 @@ class BuildFailed(Exception):
     """The toolchain refused the kernel. `str(error)` is its log: a verdict, not our failure."""
 
 
+class CannotRun(Exception):
+    """This machine cannot carry the launch out; `str(error)` says why.
+
+    Raised by `run` and `time` where launches are interpreted for a target that is not here. The
+    correctness check is then "not run": neither a pass nor the kernel's fault.
+    """
+
+
 class Runner(Protocol):
     """A kernel on a device, one case at a time."""
 
