@@ -1,12 +1,14 @@
 """One file a surface language: build a kernel, launch it, time it.
 
 A runner lives in a candidate (or baseline) worker. It sees inputs and the shapes of outputs, never
-expected values, tolerances, seeds or the verdict. To add a language, provide a `Runner` in a file
-here and name it in `runner_for`.
+expected values, tolerances, seeds or the verdict. To add a language, add a file here with its name
+that has `open_runner(source, scratch, device) -> Runner` and `report_device(device) -> DeviceReport`,
+and name it in `LANGUAGES`.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,6 +93,13 @@ class BuildFailed(Exception):
     """The toolchain refused the kernel. `str(error)` is its log: a verdict, not our failure."""
 
 
+class LaunchFailed(Exception):
+    """The launch is not one this kernel takes: an unbound parameter, a range the driver refuses.
+
+    `str(error)` says which and why: a verdict, not our failure. Raised by `prepare` and `run`.
+    """
+
+
 class CannotRun(Exception):
     """This machine cannot carry the launch out; `str(error)` says why.
 
@@ -132,3 +141,32 @@ class Runner(Protocol):
     def release(self) -> None:
         """Give buffers and contexts back."""
         ...
+
+
+LANGUAGES = ("opencl", "triton")
+"""Surface languages that have a runner: each the name of a module in this folder."""
+
+
+class LanguageModule(Protocol):
+    """What a language's file offers."""
+
+    def open_runner(self, source: Source, scratch: Path, device: str) -> Runner:
+        """A runner for the kernel. `scratch` is this worker's own folder (caches belong there);
+        `device` selects a device as the settings write it, empty for the language's default."""
+        ...
+
+    def report_device(self, device: str) -> DeviceReport:
+        """The platform `open_runner` would run on. Raises ImportError or LookupError if none."""
+        ...
+
+
+def language_module(language: str) -> LanguageModule:
+    """The file of a surface language. Its runtime (pyopencl, torch) is imported only then."""
+    if language not in LANGUAGES:
+        raise LookupError(f"no runner for {language}; there are {', '.join(LANGUAGES)}")
+    return importlib.import_module(f"{__name__}.{language}")  # type: ignore[return-value]
+
+
+def runner_for(language: str, source: Source, scratch: Path, device: str) -> Runner:
+    """A runner for a kernel written in `language`."""
+    return language_module(language).open_runner(source, scratch, device)
