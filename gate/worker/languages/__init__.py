@@ -126,6 +126,10 @@ class Runner(Protocol):
         """Poison the outputs, launch once, and give outputs (and mutated inputs) by name."""
         ...
 
+    def outputs(self) -> dict[str, Tensor]:
+        """What the latest launch left in the outputs, by name; also after `time`."""
+        ...
+
     def trace(self) -> dict[str, object]:
         """The launch that `run` made, as the fields of gate.values.trace.LaunchTrace."""
         ...
@@ -135,7 +139,9 @@ class Runner(Protocol):
         ...
 
     def time(self, launches: int) -> list[float]:
-        """Latency of each of `launches` launches, microseconds; warm build, poisoned before."""
+        """Latency of each of `launches` launches, microseconds; warm build, poisoned before.
+
+        The gate reads `outputs` afterwards and compares them again."""
         ...
 
     def release(self) -> None:
@@ -164,7 +170,7 @@ def language_module(language: str) -> LanguageModule:
     """The file of a surface language. Its runtime (pyopencl, torch) is imported only then."""
     if language not in LANGUAGES:
         raise LookupError(f"no runner for {language}; there are {', '.join(LANGUAGES)}")
-    return importlib.import_module(f"{__name__}.{language}")  # type: ignore[return-value]
+    return importlib.import_module(f"{__name__}.{language}")
 
 
 def runner_for(language: str, source: Source, scratch: Path, device: str) -> Runner:
