@@ -86,8 +86,10 @@ class BadFrame(Exception):
         self.id = id
 
 
-class FrameTooLong(Exception):
+class FrameTooLong(RpcError):
     """More bytes than MAX_FRAME_BYTES, going out or coming in."""
+
+    code = INVALID_REQUEST
 
 
 _encoder = msgspec.json.Encoder()
@@ -153,8 +155,8 @@ def write_failure(id: Id | None, failure: Failure) -> bytes:
     return _frame(_ErrorReply("2.0", id, failure))
 
 
-def write_notice(method: str, params: Wire) -> bytes:
-    """Raises FrameTooLong."""
+def write_notice(method: str, params: Wire | msgspec.Raw) -> bytes:
+    """`params` Raw: their JSON as it was kept. Raises FrameTooLong."""
     return _frame(_Notification("2.0", method, params))
 
 

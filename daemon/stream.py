@@ -40,11 +40,14 @@ class FrameWriter:
             self._writer.write(frame)
             await self._writer.drain()
 
-    async def close(self) -> None:
-        """Close the connection; what was sent still goes out if the other end reads."""
+    async def close(self, flush_s: float) -> None:
+        """Close the connection; the other end has `flush_s` to take what was sent."""
         self._writer.close()
         try:
-            await self._writer.wait_closed()
+            async with asyncio.timeout(flush_s):
+                await self._writer.wait_closed()
+        except TimeoutError:
+            self._writer.transport.abort()
         except ConnectionError:
             # Closed is what was wanted, whoever was first.
             return
