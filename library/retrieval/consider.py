@@ -1,0 +1,134 @@
+"""One card on one target: filters, anchor matches, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from library.card import Precondition
+from library.conditions import Judgement, TargetFacts, Truth, judge, parse
+from library.errors import ConditionError
+from library.retrieval.filters import evidence_reasons, feature_reasons, scope_reasons
+from library.retrieval.offer import Answer, ConditionResult, Offer, Reason, answer_of, offer_id
+from library.retrieval.ranking import expect
+from library.store import Entry
+from library.target import Captures, Locus, Target
+
+WHOLE_KERNEL = "kernel"
+"""Capture name that says: one offer a kernel, however often the anchor matches."""
+
+
+def consider(entry: Entry, target: Target, thorough: bool = False) -> tuple[Offer, ...]:
+    """The offers of one card: one for each place it applies, or the one that comes closest.
+
+    A card whose anchor captures `@kernel` acts on the whole kernel and gives one offer. `thorough`
+    asks the anchors and conditions of an excluded card, too, and gives every match.
+    """
+    card = entry.card
+    general = (
+        *scope_reasons(card, target),
+        *feature_reasons(card, target, None),
+        *evidence_reasons(entry, target),
+    )
+    query = card.anchors.get(target.kernel.language.value)
+    if query is None or (answer_of(general) is Answer.EXCLUDED and not thorough):
+        return (_offer(entry, target, general, None),)
+    matches, problem = _matches(query, target)
+    if not matches:
+        text = problem or "nothing in the kernel has the shape it acts on"
+        missing = Reason("anchor", Truth.UNMET, text, excludes=True)
+        return (_offer(entry, target, (*general, missing), None),)
+    offers = [
+        _offer(entry, target, general, _Match(number, captures))
+        for number, captures in enumerate(matches)
+    ]
+    return tuple(offers) if thorough else tuple(_worth_showing(offers, matches))
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    number: int
+    captures: Captures
+
+
+def _matches(query: str, target: Target) -> tuple[tuple[Captures, ...], str]:
+    """Distinct matches of an anchor, and what is wrong with it if it is no query."""
+    try:
+        found = target.analysis.anchors(query)
+    except ValueError as error:  # tree_sitter.QueryError is one
+        return (), f"its anchor is no valid query: {error}"
+    distinct = {
+        tuple(
+            (name, tuple((p.path, p.start, p.end) for p in places)) for name, places in c.items()
+        ): c
+        for c in found
+    }
+    return tuple(distinct.values()), ""
+
+
+def _worth_showing(offers: Sequence[Offer], matches: Sequence[Captures]) -> Iterator[Offer]:
+    applying = [offer for offer in offers if offer.answer is Answer.APPLIES]
+    if not applying:
+        yield min(offers, key=lambda offer: (len(offer.against), offer.answer is Answer.EXCLUDED))
+    elif all(WHOLE_KERNEL in captures for captures in matches):
+        yield applying[0]
+    else:
+        yield from applying
+
+
+def _offer(
+    entry: Entry, target: Target, general: tuple[Reason, ...], match: _Match | None
+) -> Offer:
+    platform = target.platform.name if target.platform else None
+    reasons = general
+    conditions: tuple[ConditionResult, ...] = ()
+    if match is not None:
+        conditions = tuple(_conditions(entry, target, match.captures))
+        reasons = (
+            *general,
+            *feature_reasons(entry.card, target, match.captures),
+            *map(_reason, conditions),
+        )
+    return Offer(
+        offer_id(target.kernel, entry.digest, match.number if match else 0),
+        entry,
+        answer_of(reasons),
+        reasons,
+        expect(entry.card, entry.evidence, platform),
+        match=match.captures if match else {},
+        locus=_place(match.captures) if match else None,
+        conditions=conditions,
+    )
+
+
+def _conditions(entry: Entry, target: Target, captures: Captures) -> Iterator[ConditionResult]:
+    facts = TargetFacts(target)
+    for precondition in entry.card.preconditions:
+        yield ConditionResult(precondition, _judge(precondition, facts, captures))
+
+
+def _judge(precondition: Precondition, facts: TargetFacts, captures: Captures) -> Judgement:
+    if precondition.check is None:
+        because = "no fact decides it; it must be read and judged"
+        return Judgement(Truth.UNKNOWN, because, "a person or a rewriter judges it")
+    try:
+        condition = parse(precondition.check)
+    except ConditionError as error:
+        return Judgement(Truth.UNKNOWN, str(error), "correct the condition in the card")
+    return judge(condition, facts, captures)
+
+
+def _reason(result: ConditionResult) -> Reason:
+    judgement, precondition = result.judgement, result.precondition
+    unmet_check = precondition.check if judgement.truth is Truth.UNMET else None
+    alone = unmet_check is not None and parse(unmet_check).about_platform_alone
+    return Reason(
+        precondition.id, judgement.truth, judgement.because, judgement.supply, excludes=alone
+    )
+
+
+def _place(captures: Captures) -> Locus | None:
+    """The widest range captured, the kernel itself only if nothing else is."""
+    inner = [p for name, places in captures.items() if name != WHOLE_KERNEL for p in places]
+    ranges = inner or [place for places in captures.values() for place in places]
+    return max(ranges, key=lambda place: (place.end - place.start, -place.start), default=None)
