@@ -92,10 +92,12 @@ class Connection:
         if self._subscription is not None:
             self._subscription.close()
         unsent = {*self._requests, *({self._pump} if self._pump else ())}
-        if unsent:
-            await asyncio.wait(unsent, timeout=FLUSH_S)
-        self._stop_pump()
-        await self._writer.close(FLUSH_S)
+        try:
+            if unsent:
+                await asyncio.wait(unsent, timeout=FLUSH_S)
+        finally:
+            self._stop_pump()
+            await self._writer.close(FLUSH_S)
 
     async def _greet(self, present: ExitStack) -> bool:
         """Answer until a hello is accepted; False if the client left or cannot be talked to."""

@@ -65,6 +65,9 @@ class Notices:
         Never waits and never fails for a full disk: clients that are connected get it, those that
         come back are told to read the whole state, and a message says so once.
         """
+        return self._publish(method, fields, kept=method not in TRANSIENT)
+
+    def _publish(self, method: str, fields: dict[str, object], *, kept: bool) -> int:
         seq = self._events.next_seq()
         params = NOTICES[method](seq=seq, **fields)
         try:
@@ -74,12 +77,12 @@ class Notices:
             self._events.skip(seq)
             self._send(self.resync_frame())
             return seq
-        failed = None if method in TRANSIENT else self._keep(seq, method, params)
+        failed = self._keep(seq, method, params) if kept else None
         self._send(frame)
         if failed is not None:
-            self.publish(
-                "message", level="error", text=f"{failed}; a window opened later reads anew"
-            )
+            # Not kept itself: it would say again, on a disk with little room, that it has some.
+            told = {"level": "error", "text": f"{failed}; a window opened later reads all anew"}
+            self._publish("message", told, kept=False)
         return seq
 
     def subscribe(self, since: int) -> tuple[Subscribed, Subscription]:

@@ -7,7 +7,7 @@ paired in `METHODS`; notifications in `NOTICES`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, dataclass_transform
 
 import msgspec
 
@@ -33,6 +33,7 @@ UNAVAILABLE = -32007
 IO_FAILED = -32008
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Wire(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Base of everything on the wire: immutable, and an unknown key is an error."""
 
@@ -343,11 +344,16 @@ class Suggestions(Wire):
 
 
 class Gate(Wire):
-    """Gate a suggestion, or a kernel as it stands (`path` or `path::entry`), and wait for it."""
+    """Gate a suggestion, or a kernel as it stands (`path` or `path::entry`), and wait for it.
+
+    With `since`, a kernel is timed against what it was before that history entry: the gain of a
+    whole chain of changes, measured and not multiplied.
+    """
 
     suggestion: str = ""
     kernel: str = ""
     tier: Literal["screen", "confirm", "admit"] = "confirm"
+    since: int = 0
 
 
 class Gated(Wire):

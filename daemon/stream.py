@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from daemon.protocol import MAX_FRAME_BYTES
 from daemon.rpc import FrameTooLong
+
+log = logging.getLogger(__name__)
 
 # StreamReader.readuntil allows as many bytes as its limit before the separator.
 READ_LIMIT_BYTES = MAX_FRAME_BYTES - 1
@@ -46,8 +49,8 @@ class FrameWriter:
         try:
             async with asyncio.timeout(flush_s):
                 await self._writer.wait_closed()
-        except TimeoutError:
+        except (TimeoutError, ConnectionError) as error:
+            log.debug("the other end did not take all: %s", error)
+        finally:
+            # Also when cancelled here; nothing is left to abort if all went out.
             self._writer.transport.abort()
-        except ConnectionError:
-            # Closed is what was wanted, whoever was first.
-            return
