@@ -107,12 +107,11 @@ def read_workload(workload: Workload) -> WorkloadSource:
     """What the file declares. A file that does not parse gives a problem and nothing else."""
     try:
         text = _text(workload.data)
-        tree = _parse(text)
+        return _Reader(workload.path, text, _parse(text)).read()
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
         message = getattr(error, "msg", None) or str(error) or "nested too deeply to parse"
         return WorkloadSource(workload.path, problems=(Problem(workload.path, line, message),))
-    return _Reader(workload.path, text, tree).read()
 
 
 def _text(data: bytes) -> str:
