@@ -1,0 +1,1 @@
+"""The diff pane: alignment, highlighting, and the widget that scrolls them."""

@@ -1,0 +1,1 @@
+"""Screens: the queue, evidence, history, daemon, and the prompts over them."""
