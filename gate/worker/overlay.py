@@ -56,10 +56,11 @@ class Overlay(MetaPathFinder):
         self.pin(path)
         file = self.root / path
         name, base = module_name(file, self.root, sys.path)
+        taken = _is_taken(name, file)
         for folder, position in ((base, 0), (self.root, len(sys.path))):
             if str(folder) not in sys.path:
                 sys.path.insert(position, str(folder))
-        if not _is_package(file.parent) and _is_taken(name, file):
+        if taken and not _is_package(file.parent):
             # A script called `test.py` or `triton.py`: run by hand it would be `__main__`.
             return self._load_script(f"kernel_{file.stem}".replace(".", "_"), file)
         module = importlib.import_module(name)
@@ -173,8 +174,10 @@ def _imports_relatively(file: Path) -> bool:
 
 
 def _is_taken(name: str, file: Path) -> bool:
-    """Whether importing `name` would give another file (or cannot work: a stem with dots)."""
-    if name in sys.modules or name in sys.stdlib_module_names or "." in file.stem:
+    """Whether importing a script's `name` would give another file, or cannot work."""
+    if "." in name:
+        return "." in file.stem
+    if name in sys.modules or name in sys.stdlib_module_names:
         return True
     spec = PathFinder.find_spec(name)
     return spec is not None and os.path.realpath(spec.origin or "") != os.path.realpath(file)

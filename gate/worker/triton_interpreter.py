@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from .languages import CannotRun, LaunchFailed
+from .triton_bfloat16 import widened_bfloat16
 from .triton_launch import Launch, describe_arguments, options_of
 from .triton_target import Target, report_target
 
@@ -109,7 +110,8 @@ def interpreting(budget_s: float) -> Iterator[None]:
 
     interpreter_builder.set_grid_idx = set_grid_idx
     try:
-        yield
+        with widened_bfloat16():
+            yield
     except InterpreterError as error:
         foreseen = error.__cause__
         if isinstance(foreseen, CannotRun):
