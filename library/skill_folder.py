@@ -114,7 +114,7 @@ def render(name: str, card: Card, body: str, licence: str) -> str:
 def _quoted(text: str) -> str:
     # A JSON string is a YAML double-quoted scalar, as long as the controls are escaped.
     return re.sub(
-        r"[\x7f-\x9f\u2028\u2029\ufeff]",
+        r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]",
         lambda match: f"\\u{ord(match[0]):04x}",
         json.dumps(text, ensure_ascii=False),
     )
