@@ -8,7 +8,8 @@ RpcError                  anything a client is told about; has `code` and `data`
 ├── NotFound              no such suggestion, kernel, skill or history entry
 ├── Busy                  the device or the journal is held by another process
 ├── Unavailable           the environment lacks something; says the command that would fix it
-└── IoFailed              the file system said no: disk full, permission, read-only
+├── IoFailed              the file system said no: disk full, permission, read-only
+└── ConfigurationError    a klineage.toml is wrong; names the file, the key and the nearest valid one
 """
 
 from __future__ import annotations
@@ -59,8 +60,21 @@ class IoFailed(RpcError):
     code = protocol.IO_FAILED
 
 
+class ConfigurationError(RpcError):
+    code = protocol.INVALID_PARAMS
+
+
 BY_CODE: dict[int, type[RpcError]] = {
     kind.code: kind
-    for kind in (VersionMismatch, Untrusted, Stale, NotConfirmed, NotFound, Busy, Unavailable, IoFailed)
+    for kind in (
+        VersionMismatch,
+        Untrusted,
+        Stale,
+        NotConfirmed,
+        NotFound,
+        Busy,
+        Unavailable,
+        IoFailed,
+    )
 }
 """Wire code → the class a client raises."""
