@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from library.retrieval.ranking import expect
 from library.store import Entry
 from library.target import Captures, Locus, Target
 
+log = logging.getLogger(__name__)
+
 WHOLE_KERNEL = "kernel"
 """Capture name that says: one offer a kernel, however often the anchor matches."""
 
@@ -22,8 +25,20 @@ def consider(entry: Entry, target: Target, thorough: bool = False) -> tuple[Offe
     """The offers of one card: one for each place it applies, or the one that comes closest.
 
     A card whose anchor captures `@kernel` acts on the whole kernel and gives one offer. `thorough`
-    asks the anchors and conditions of an excluded card, too, and gives every match.
+    asks the anchors and conditions of an excluded card, too, and gives every match. A card that
+    cannot be judged because of a fault of ours is excluded with that fault, and logged.
     """
+    try:
+        return _consider(entry, target, thorough)
+    except Exception as error:
+        # Cards come from other people: one that trips an analysis must not cost all the others.
+        kernel = f"{target.kernel.path}::{target.kernel.entry}"
+        log.exception("%s (%s) on %s", entry.card.skill_id, entry.digest[:12], kernel)
+        text = f"could not be judged: {type(error).__name__}: {error} (see the log)"
+        return (_offer(entry, target, (Reason("fault", Truth.UNMET, text, excludes=True),), None),)
+
+
+def _consider(entry: Entry, target: Target, thorough: bool) -> tuple[Offer, ...]:
     card = entry.card
     general = (
         *scope_reasons(card, target),

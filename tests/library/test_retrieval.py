@@ -191,6 +191,21 @@ def test_an_anchor_that_is_no_query_excludes_with_the_fault() -> None:
     assert "Invalid node type" in only(target(Strict(), on=CPU), card()).reason
 
 
+def test_a_card_that_meets_a_fault_of_ours_costs_the_others_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Faulty(MadeUpAnalysis):
+        def call(self, function, arguments, axes):  # type: ignore[no-untyped-def]
+            raise TypeError("unhashable")
+
+    cards = (card("opencl.a", checks={"x": "f(1)"}), card("opencl.b"))
+    offers = retrieve(target(Faulty(), on=CPU), store_of(*cards)).offers
+    assert [offer.answer for offer in offers] == [Answer.APPLIES, Answer.EXCLUDED]
+    assert "TypeError: unhashable" in offers[1].reason
+    assert "opencl.a" in caplog.text
+    assert "could not be judged" in explain(entry_of(cards[0]), target(Faulty())).lines[1]
+
+
 def test_offer_ids_depend_on_kernel_closure_card_and_match_alone() -> None:
     skill = card()
     offer = only(target(on=CPU), skill)
