@@ -28,20 +28,24 @@ def widened_bfloat16() -> Iterator[None]:
         (builder, "ternary_op"): _arithmetic(builder.ternary_op, operands=3),
         (builder, "create_fma"): _arithmetic(builder.create_fma, operands=3),
         (builder, "create_dot"): _dot(builder.create_dot),
+        (builder, "get_bf16"): _constant,  # some releases lack it
         (builder, "cast_impl"): _cast(builder.cast_impl),
         (builder, "create_atomic_rmw"): _refusing(builder.create_atomic_rmw),
         (interpreter.ReduceScanOpInterface, "apply"): _reduction(
             interpreter.ReduceScanOpInterface.apply
         ),
     }
-    originals = {place: getattr(*place) for place in replaced}
+    originals = {(owner, name): vars(owner).get(name) for owner, name in replaced}
     for (owner, name), method in replaced.items():
         setattr(owner, name, method)
     try:
         yield
     finally:
-        for (owner, name), method in originals.items():
-            setattr(owner, name, method)
+        for (owner, name), original in originals.items():
+            if original is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
 
 
 def widen(bits: np.ndarray) -> np.ndarray:
@@ -66,6 +70,10 @@ def _arithmetic(original: Callable[..., Any], operands: int) -> Callable[..., An
         return _handle(narrow(result.data), bfloat16=True)
 
     return operation
+
+
+def _constant(self: Any, value: float) -> Any:
+    return _handle(narrow(np.array([value], dtype=np.float32)), bfloat16=True)
 
 
 def _dot(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ import torch
 from .languages import BuildFailed, CannotRun, Source
 from .triton_interpreter import install_absent_gpu
 from .triton_launch import options_of
-from .triton_target import Target
+from .triton_target import Target, shared_memory_limit_bytes
 from .wrapper import Wrapper, failure_log
 
 JitKey = tuple[str, str, int]
@@ -144,7 +144,7 @@ def _serve(source: Source, target: Target, far: Connection) -> None:
     os.closerange(far.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
     os.environ.pop("TRITON_INTERPRET", None)
     install_absent_gpu(target)
-    compiler = _Compiler(source)
+    compiler = _Compiler(source, shared_memory_limit_bytes(target.capability))
     while True:
         try:
             call = far.recv_bytes()
@@ -154,8 +154,9 @@ def _serve(source: Source, target: Target, far: Connection) -> None:
 
 
 class _Compiler:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, shared_limit_bytes: int | None) -> None:
         self._source = source
+        self._shared_limit_bytes = shared_limit_bytes
         self._functions = _collect_jit_functions()
         self._wrapper = Wrapper(source, "cpu")
         self._binaries: dict[int, Binary] = {}
@@ -168,12 +169,21 @@ class _Compiler:
             jit, grid, args, kwargs = unpacker.load()
             compiled = unpacker.function(jit).run(*args, grid=grid, warmup=True, **kwargs)
             if id(compiled) not in self._binaries:
+                self._require_room(compiled)
                 self._binaries[id(compiled)] = binary_of(compiled)
             return self._binaries[id(compiled)]
         except (BuildFailed, CannotRun) as error:
             return type(error)(str(error))
         except Exception as error:
             return BuildFailed(failure_log(error, self._source.root))
+
+    def _require_room(self, compiled: Any) -> None:
+        """Triton refuses a block that needs more than there is when it loads it on a device."""
+        from triton.runtime.errors import OutOfResources
+
+        limit, needed = self._shared_limit_bytes, int(compiled.metadata.shared)
+        if limit is not None and needed > limit:
+            raise OutOfResources(needed, limit, "shared memory")
 
 
 def _collect_jit_functions() -> dict[JitKey, Any]:

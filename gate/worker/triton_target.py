@@ -90,9 +90,9 @@ def report_target(target: Target) -> DeviceReport:
     toolchain = {"torch": torch.__version__, **_versions("triton", "numpy")}
     if target.cuda_device is None:
         capabilities["warp_size"] = 32
-        if target.capability in _OPTIN_BYTES:
-            optin = _OPTIN_BYTES[target.capability]
-            capabilities["shared_memory_per_block_optin_bytes"] = optin
+        limit_bytes = shared_memory_limit_bytes(target.capability)
+        if limit_bytes is not None:
+            capabilities["shared_memory_per_block_optin_bytes"] = limit_bytes
         device = f"compile-only target {target.name}"
         return DeviceReport(target.name, device, capabilities, toolchain, can_run=False)
     properties = torch.cuda.get_device_properties(target.cuda_device)
@@ -101,6 +101,11 @@ def report_target(target: Target) -> DeviceReport:
             capabilities[name] = int(getattr(properties, attribute))
     toolchain["cuda"] = str(torch.version.cuda)
     return DeviceReport(target.name, properties.name, capabilities, toolchain, can_run=True)
+
+
+def shared_memory_limit_bytes(capability: int) -> int | None:
+    """Most shared memory a block may opt in to on a compute capability; None if not known."""
+    return _OPTIN_BYTES.get(capability)
 
 
 def has_wgmma(capability: int) -> bool:

@@ -13,55 +13,69 @@ METHOD = (
     "host work hidden behind a spinning kernel; includes about 3 µs of event overhead"
 )
 
-_WARM_UP_LAUNCHES = 3
-_SPIN_CYCLES = 2_000_000
+_CALIBRATION_LAUNCHES = 5
+_CALIBRATION_CYCLES = 2_000_000
 _HOST_MARGIN = 1.5
+_LEAST_SPIN_US = 20.0
 _MOST_SPIN_US = 2000.0
 
 
-def time_launches_us(
-    call: Callable[[], object], restore: Callable[[], None], launches: int
-) -> tuple[list[float], object]:
-    """Latency of each launch in microseconds, and what the last one returned.
+class LaunchTimer:
+    """Times one wrapper with its inputs bound; warm it is when made.
 
-    `restore` is called before each launch, outside what is timed. The wrapper's host work would
-    count where it takes longer than the flush, so the device spins until the host is ahead.
+    Event to event a launch would last as long as the host takes to reach the kernel, where that is
+    longer than the flush before it: some 50 µs of Python for a kernel of 10. So the device spins
+    between flush and first event until the host has queued the rest.
     """
-    spin = _spin_cycles(call, restore)
-    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-    flush = torch.empty(2 * properties.L2_cache_size, dtype=torch.int8, device="cuda")
-    starts = [torch.cuda.Event(enable_timing=True) for _ in range(launches)]
-    ends = [torch.cuda.Event(enable_timing=True) for _ in range(launches)]
-    result: object = None
-    torch.cuda.synchronize()
-    for start, end in zip(starts, ends, strict=True):
-        restore()
-        flush.zero_()
-        torch.cuda._sleep(spin)
-        start.record()
-        result = call()
-        end.record()
-    torch.cuda.synchronize()
-    samples = [start.elapsed_time(end) * 1000.0 for start, end in zip(starts, ends, strict=True)]
-    return samples, result
+
+    def __init__(self, call: Callable[[], object], restore: Callable[[], None]) -> None:
+        """`restore` is called before each launch, outside what is timed."""
+        self._call = call
+        self._restore = restore
+        properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+        self._flush = torch.empty(2 * properties.L2_cache_size, dtype=torch.int8, device="cuda")
+        self._spin_cycles = int(self._host_us() * _cycles_per_us())
+
+    def samples_us(self, launches: int) -> tuple[list[float], object]:
+        """Latency of each launch in microseconds, and what the last one returned.
+
+        One launch more is made before them and not counted.
+        """
+        pairs = [
+            (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
+            for _ in range(launches + 1)
+        ]
+        result: object = None
+        for start, end in pairs:
+            self._restore()
+            self._flush.zero_()
+            torch.cuda._sleep(self._spin_cycles)
+            start.record()
+            result = self._call()
+            end.record()
+        torch.cuda.synchronize()
+        return [start.elapsed_time(end) * 1000.0 for start, end in pairs[1:]], result
+
+    def _host_us(self) -> float:
+        """How long the spin must last: the host's part of a launch with a margin.
+
+        A wrapper that waits for its kernel keeps the host as long as that runs; nothing hides it.
+        """
+        spent_us = []
+        for _ in range(_CALIBRATION_LAUNCHES):
+            self._restore()
+            torch.cuda.synchronize()
+            begin_s = time.perf_counter()
+            self._call()
+            spent_us.append((time.perf_counter() - begin_s) * 1e6)
+        torch.cuda.synchronize()
+        return min(statistics.median(spent_us) * _HOST_MARGIN + _LEAST_SPIN_US, _MOST_SPIN_US)
 
 
-def _spin_cycles(call: Callable[[], object], restore: Callable[[], None]) -> int:
-    """Cycles that outlast the host's part of one launch, after warming up."""
-    host_us = []
-    for _ in range(_WARM_UP_LAUNCHES):
-        restore()
-        torch.cuda.synchronize()
-        begin_s = time.perf_counter()
-        call()
-        host_us.append((time.perf_counter() - begin_s) * 1e6)
-        torch.cuda.synchronize()
+def _cycles_per_us() -> float:
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
-    torch.cuda._sleep(_SPIN_CYCLES)
+    torch.cuda._sleep(_CALIBRATION_CYCLES)
     end.record()
     end.synchronize()
-    cycles_per_us = _SPIN_CYCLES / (start.elapsed_time(end) * 1000.0)
-    # A wrapper that waits for its kernel keeps the host as long as it runs; no spin hides that.
-    wanted_us = min(statistics.median(host_us) * _HOST_MARGIN + 20.0, _MOST_SPIN_US)
-    return int(wanted_us * cycles_per_us)
+    return float(_CALIBRATION_CYCLES / (start.elapsed_time(end) * 1000.0))

@@ -281,6 +281,7 @@ def test_a_bfloat16_matmul_over_a_transposed_operand(tmp_path: Path) -> None:
             outputs={"C": TensorSpec("bfloat16", (65, 65))},
         )
     )
+    assert result.run_error == ""
     assert result.outputs["C"].dtype == "bfloat16"
     widened = (result.outputs["C"].array.astype(np.uint32) << 16).view(np.float32)
     np.testing.assert_allclose(widened, a @ b.T, rtol=2**-8)
@@ -340,3 +341,23 @@ def test_bfloat16_arithmetic_is_that_of_torch(tmp_path: Path) -> None:
     assert result.run_error == ""
     actual = torch.from_numpy(result.outputs["out"].array).view(torch.bfloat16)
     torch.testing.assert_close(actual, expected.to(torch.bfloat16), rtol=2**-7, atol=2**-6)
+
+
+def test_a_block_that_needs_more_shared_memory_than_there_is_does_not_build(
+    tmp_path: Path,
+) -> None:
+    greedy = MATMUL.replace("BM=32, BN=32, BK=32", "BM=128, BN=128, BK=128, num_stages=5")
+    operands = {name: Tensor("float16", np.ones((256, 256), np.float16)) for name in "ab"}
+    result = judge(
+        Scenario(
+            write_worktree(tmp_path / "w", {"matmul.py": greedy}),
+            tmp_path / "s",
+            path="matmul.py",
+            entry="matmul_kernel",
+            symbol="matmul",
+            inputs=operands,
+            outputs={"C": TensorSpec("float16", (256, 256))},
+        )
+    )
+    assert result.prepare_error.startswith("BuildFailed: ")
+    assert "out of resource: shared memory" in result.prepare_error

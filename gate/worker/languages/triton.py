@@ -29,7 +29,7 @@ from ..triton_launch import (
     trace_fields,
 )
 from ..triton_target import Target, report_target, select_target
-from ..triton_timing import METHOD, time_launches_us
+from ..triton_timing import METHOD, LaunchTimer
 from ..wrapper import Wrapper, failure_log, poisoned_allocations
 from . import (
     BuildFailed,
@@ -43,8 +43,8 @@ from . import (
     Tensor,
 )
 
-INTERPRETER_BUDGET_S = 60.0
-"""Longest an interpreted launch may be foreseen to take."""
+INTERPRETER_BUDGET_S = 15.0
+"""Longest an interpreted launch may be foreseen to take: less than a run's deadline."""
 
 
 def open_runner(source: Source, scratch: Path, device: str) -> Runner:
@@ -58,6 +58,7 @@ def open_runner(source: Source, scratch: Path, device: str) -> Runner:
     os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
     if target.cuda_device is None:
         return InterpretedTriton(source, target)
+    os.environ.pop("TRITON_INTERPRET", None)
     return CudaTriton(source, target.cuda_device)
 
 
@@ -77,6 +78,7 @@ class CudaTriton:
         torch.cuda.set_device(ordinal)
         self._source = source
         self._wrapper = Wrapper(source, f"cuda:{ordinal}")
+        self._timer: LaunchTimer | None = None
         self._result: object = None
         self._launches: list[Launch] = []
 
@@ -105,6 +107,7 @@ class CudaTriton:
         made = {key: binary_of(compiled) for key, compiled in by_kernel.items()}
         binaries = [made[id(launch.compiled)] for launch in launches]
         own = made[id(self._launches[0].compiled)]
+        self._timer = LaunchTimer(call, self._wrapper.restore)
         self._wrapper.restore()
         return built(own, launches, binaries, _host(self._wrapper))
 
@@ -131,19 +134,24 @@ class CudaTriton:
     def time(self, launches: int) -> list[float]:
         """Latency of each launch in microseconds; memory the allocator reuses read NaN before."""
         case = self._wrapper.case
-        for name, spec in case.outputs.items():
-            if name not in case.mutates:
-                dtype = getattr(torch, spec.dtype)
-                with poisoned_allocations():
-                    torch.empty(spec.shape, dtype=dtype, device=self._wrapper.device)
-        samples_us, self._result = time_launches_us(
-            self._wrapper.bound(), self._wrapper.restore, launches
-        )
+        with poisoned_allocations():
+            poisoned = [
+                torch.empty(
+                    spec.shape, dtype=getattr(torch, spec.dtype), device=self._wrapper.device
+                )
+                for name, spec in case.outputs.items()
+                if name not in case.mutates
+            ]
+        del poisoned
+        if self._timer is None:
+            raise RuntimeError("prepare comes first")
+        samples_us, self._result = self._timer.samples_us(launches)
         return samples_us
 
     def release(self) -> None:
         self._wrapper.clear()
         self._result = None
+        self._timer = None
         self._launches = []
         torch.cuda.empty_cache()
 
