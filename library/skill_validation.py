@@ -136,6 +136,12 @@ def _card(folder: Path, card: Card, transforms: Collection[str]) -> Iterator[Def
     for feature in (*card.requires, *card.provides, *card.conflicts):
         if feature.name not in NAMES:
             yield defect("requires, provides, conflicts", feature.name, "is no feature id")
+        if feature.locus != "kernel" and not any(
+            re.search(rf"@{re.escape(feature.locus)}(?![\w.-])", query)
+            for query in card.anchors.values()
+        ):
+            what = "is neither `kernel` nor captured by an anchor"
+            yield defect("requires, provides, conflicts", feature.locus, what)
     if isinstance(card.carrier, TransformCarrier) and card.carrier.name not in transforms:
         yield defect("carrier.name", card.carrier.name, "is no transform")
     for effect in card.effects:

@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from library.card import Precondition
 from library.conditions import Judgement, TargetFacts, Truth, judge, parse
 from library.errors import ConditionError
-from library.retrieval.filters import evidence_reasons, feature_reasons, scope_reasons
+from library.retrieval.filters import (
+    WHOLE_KERNEL,
+    evidence_reasons,
+    feature_reasons,
+    scope_reasons,
+)
 from library.retrieval.offer import Answer, ConditionResult, Offer, Reason, answer_of, offer_id
 from library.retrieval.ranking import expect
 from library.store import Entry
 from library.target import Captures, Locus, Target
 
 log = logging.getLogger(__name__)
-
-WHOLE_KERNEL = "kernel"
-"""Capture name that says: one offer a kernel, however often the anchor matches."""
 
 
 def consider(entry: Entry, target: Target, thorough: bool = False) -> tuple[Offer, ...]:

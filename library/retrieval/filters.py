@@ -18,6 +18,10 @@ from library.store import Entry
 from library.target import Captures, Presence, Target
 
 
+WHOLE_KERNEL = "kernel"
+"""Locus, and capture name, that stands for the kernel as a whole."""
+
+
 def scope_reasons(card: Card, target: Target) -> Iterator[Reason]:
     """Language, platform, case and prior actions the card is declared for."""
     language = target.kernel.language.value
@@ -39,24 +43,22 @@ def scope_reasons(card: Card, target: Target) -> Iterator[Reason]:
 def feature_reasons(card: Card, target: Target, match: Captures | None) -> Iterator[Reason]:
     """Features that must be there, must not be there, and those the card would add.
 
-    `match` None: those that speak of the whole kernel. Otherwise those whose locus is a capture of
-    the match, judged in the captured range.
+    `match` None: those that speak of the whole kernel. Otherwise those placed elsewhere, judged in
+    the range the match captured under the name of their locus, if it captured one.
     """
-    names = match.keys() if match is not None else set()
-
-    def mine(feature: FeatureRef) -> bool:
-        placed = feature.locus != "kernel"
-        return feature.locus in names if match is not None else not placed
-
     captures = match or {}
-    for feature in filter(mine, card.requires):
+
+    def due(feature: FeatureRef) -> bool:
+        return (feature.locus != WHOLE_KERNEL) is (match is not None)
+
+    for feature in filter(due, card.requires):
         yield from _required(feature, target, captures, "requires")
-    for feature in filter(mine, card.conflicts):
+    for feature in filter(due, card.conflicts):
         answer = _presence(feature, target, captures, Presence.ABSENT)
-        yield _feature_reason("conflicts", feature, answer, excludes=True)
-    provided = [feature for feature in card.provides if mine(feature)]
-    if provided and len(provided) == len(card.provides):
-        yield _provided(provided, target, captures)
+        yield _feature_reason("conflicts", answer)
+    placed = any(feature.locus != WHOLE_KERNEL for feature in card.provides)
+    if card.provides and placed is (match is not None):
+        yield _provided(card.provides, target, captures)
 
 
 def evidence_reasons(entry: Entry, target: Target) -> Iterator[Reason]:
@@ -105,7 +107,7 @@ def _required(
     feature: FeatureRef, target: Target, captures: Captures, about: str
 ) -> Iterator[Reason]:
     answer = _presence(feature, target, captures, Presence.PRESENT)
-    yield _feature_reason(about, feature, answer, excludes=True)
+    yield _feature_reason(about, answer)
 
 
 def _provided(provided: Sequence[FeatureRef], target: Target, captures: Captures) -> Reason:
@@ -131,11 +133,11 @@ def _presence(
     return presence(target.analysis.features, feature.name, captures.get(feature.locus, ()), wanted)
 
 
-def _feature_reason(about: str, feature: FeatureRef, answer: FactAnswer, excludes: bool) -> Reason:
+def _feature_reason(about: str, answer: FactAnswer) -> Reason:
     if isinstance(answer, Missing):
         return Reason(about, Truth.UNKNOWN, answer.reason, answer.supply)
     truth = Truth.MET if answer.value else Truth.UNMET
-    return Reason(about, truth, answer.because, excludes=excludes)
+    return Reason(about, truth, answer.because, excludes=True)
 
 
 def _label(feature: FeatureRef) -> str:

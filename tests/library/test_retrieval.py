@@ -147,6 +147,17 @@ def test_a_feature_provided_at_a_loop_is_judged_at_that_loop() -> None:
     assert offer.locus == second
 
 
+def test_a_feature_at_a_locus_that_nothing_captured_is_judged_in_the_whole_kernel() -> None:
+    features = (feature("F05"), feature("F02", Presence.ABSENT))
+    on = target(MadeUpAnalysis(features=features), on=CPU)
+    for required, answer in (("F05", Answer.APPLIES), ("F02", Answer.EXCLUDED)):
+        skill = msgspec.structs.replace(card(), requires=(FeatureRef(required, "tile"),))
+        assert only(on, skill).answer is answer
+    provided = (FeatureRef("F05", "tile"), FeatureRef("F02"))
+    skill = msgspec.structs.replace(card(), provides=provided)
+    assert only(on, skill).answer is Answer.APPLIES
+
+
 def test_every_place_a_skill_applies_at_is_an_offer_of_its_own() -> None:
     loops = [locus(f"for ({name})", 10 * n) for n, name in enumerate("abc", 1)]
     analysis = MadeUpAnalysis(matches=tuple({"loop": (loop,)} for loop in loops))

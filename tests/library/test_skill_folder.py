@@ -190,11 +190,12 @@ def test_a_condition_id_that_appears_twice_and_a_scope_without_anchor_are_defect
     skill = msgspec.structs.replace(
         card(scope=Scope(languages=("cuda",))),
         preconditions=(twice, twice),
-        conflicts=(FeatureRef("F02"),),
+        conflicts=(FeatureRef("F02", "tile"), FeatureRef("F02", "loop")),
     )
     found = defects(written(tmp_path, skill))
     assert any("preconditions.n: appears twice" in line for line in found)
     assert any("scope.languages: has no anchor" in line for line in found)
+    assert sum("is neither `kernel` nor captured" in line for line in found) == 1
 
 
 def test_evidence_that_is_misplaced_or_broken_is_a_defect(tmp_path: Path) -> None:
@@ -211,6 +212,8 @@ def test_evidence_that_is_misplaced_or_broken_is_a_defect(tmp_path: Path) -> Non
 
 
 def test_descriptions_survive_a_yaml_loader_of_another_tool() -> None:
-    skill = msgspec.structs.replace(card(), intent='Use "wide": loads — #1, {x}\u2028 \x85 \ufffe é 𝔘')
+    skill = msgspec.structs.replace(
+        card(), intent='Use "wide": loads — #1, {x}\u2028 \x85 \ufffe é 𝔘'
+    )
     text = render("opencl-x", skill, BODY, "MIT")
     assert yaml.safe_load(text.split("---\n")[1])["description"] == describe(skill)
