@@ -17,7 +17,6 @@ from library.retrieval.offer import Reason
 from library.store import Entry
 from library.target import Captures, Presence, Target
 
-
 WHOLE_KERNEL = "kernel"
 """Locus, and capture name, that stands for the kernel as a whole."""
 
