@@ -100,6 +100,10 @@ class LaunchFailed(Exception):
     """
 
 
+class WroteOutside(Exception):
+    """The kernel wrote beyond a buffer; `str(error)` names it: a verdict. Raised by `run`, `outputs`."""
+
+
 class CannotRun(Exception):
     """This machine cannot carry the launch out; `str(error)` says why.
 

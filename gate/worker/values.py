@@ -1,0 +1,105 @@
+"""Values of a workload file (numpy or torch) as tensors that cross processes, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .arrays import CARRIERS, is_float, to_float64
+from .distributions import redraw
+from .languages import Input, Tensor
+from .problems import WorkloadProblem
+
+
+def to_input(name: str, value: Any) -> Input:
+    """An array, torch tensor or number as an input. Raises WorkloadProblem for anything else."""
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, np.generic):
+        number: bool | int | float = value.item()
+        return number
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+        forward = value if min(value.strides, default=0) >= 0 else value.copy()
+        return Tensor(forward.dtype.name, forward)
+    if type(value).__module__.partition(".")[0] == "torch":
+        return _from_torch(value)
+    raise WorkloadProblem(
+        f"make_inputs: {name}: expected an array, a tensor or a number, got {type(value).__name__}"
+    )
+
+
+def to_output(value: Any) -> Tensor:
+    """A reference's output as a tensor."""
+    output = to_input("output", value)
+    return output if isinstance(output, Tensor) else Tensor("float64", np.asarray(output))
+
+
+def _from_torch(value: Any) -> Tensor:
+    dtype = str(value.dtype).removeprefix("torch.")
+    host = value.detach().cpu()
+    if dtype in CARRIERS:
+        import torch
+
+        host = host.view(torch.uint16 if host.element_size() == 2 else torch.uint8)
+    return Tensor(dtype, host.numpy())
+
+
+def widened(value: Any) -> Any:
+    """A private copy for the reference, floats in float64."""
+    if isinstance(value, np.ndarray):
+        return value.astype(np.float64) if value.dtype.kind == "f" else value.copy()
+    if hasattr(value, "is_floating_point"):
+        return value.double() if value.is_floating_point() else value.clone()
+    return value
+
+
+def copied(value: Any) -> Any:
+    """A private copy, as it is."""
+    return (
+        value.clone()
+        if hasattr(value, "is_floating_point")
+        else np.copy(value)
+        if isinstance(value, np.ndarray)
+        else value
+    )
+
+
+def redrawn(made: Mapping[str, Any], distribution: str, seed: int) -> dict[str, Any] | None:
+    """Inputs under another distribution; None if there is no floating input to redraw."""
+    if distribution == "normal":
+        return dict(made)
+    inputs: dict[str, Any] = {}
+    changed = False
+    for index, (name, value) in enumerate(made.items()):
+        tensor = to_input(name, value)
+        if isinstance(tensor, Tensor) and is_float(tensor.dtype):
+            new = redraw(to_float64(tensor), distribution, seed + index)
+            inputs[name] = _like(value, new)
+            changed = True
+        else:
+            inputs[name] = value
+    return inputs if changed else None
+
+
+def _like(value: Any, new: np.ndarray) -> Any:
+    """`new` in the type, dtype, strides and device of `value`."""
+    if isinstance(value, np.ndarray):
+        with np.errstate(over="ignore"):
+            made = np.empty_like(value)
+            made[...] = new
+        return made
+    import torch
+
+    return torch.empty_like(value).copy_(torch.from_numpy(np.ascontiguousarray(new)))
+
+
+def in_form_of(tensor: Tensor, like: Any) -> Any:
+    """A kernel's output as the reference would have returned it, for `check_outputs`."""
+    if isinstance(like, (np.ndarray, np.generic)):
+        return tensor.array
+    import torch
+
+    host = torch.from_numpy(np.ascontiguousarray(tensor.array))
+    return host.view(getattr(torch, tensor.dtype)).to(like.device)
