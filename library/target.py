@@ -65,9 +65,15 @@ Captures = Mapping[str, tuple[Locus, ...]]
 class Analysis(Protocol):
     """One kernel, parsed once: its state, its facts, and its anchors. See library/languages/."""
 
-    features: tuple[Feature, ...]
-    shapes: tuple[Axes, ...]
-    """Shapes the workload declares, read without running it; empty when unknown."""
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The kernel's state."""
+        ...
+
+    @property
+    def shapes(self) -> tuple[Axes, ...]:
+        """Shapes the workload declares, read without running it; empty when unknown."""
+        ...
 
     def anchors(self, query: str) -> tuple[Captures, ...]:
         """Every match of a tree-sitter query inside the kernel's function (or its launch)."""

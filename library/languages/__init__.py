@@ -40,8 +40,15 @@ class Found:
 class LanguageSupport(Protocol):
     """What the library needs of a surface language."""
 
-    language: Language
-    suffixes: tuple[str, ...]
+    @property
+    def language(self) -> Language:
+        """Which language it is."""
+        ...
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Of files that may hold its kernels, with the dot."""
+        ...
 
     def find(self, path: str, data: bytes, workload: Workload | None, read: ReadFile) -> Found:
         """The kernels defined in a file, each with its closure and launch.
