@@ -50,18 +50,41 @@ def _component(part: str) -> str:
     while position < len(part):
         char = part[position]
         position += 1
-        closing = part.find("]", position + 1) if char == "[" else -1
+        closing = _set_end(part, position) if char == "[" else -1
         if char == "*":
             out += "[^/]*"
         elif char == "?":
             out += "[^/]"
         elif closing >= 0:
-            members = part[position:closing].replace("\\", "\\\\").replace("[", "\\[")
-            out += "[" + ("^/" + members[1:] if members[0] in "!^" else members) + "]"
+            out += _set(part[position:closing])
             position = closing + 1
         else:
             out += re.escape(char)
     return out
+
+
+def _set_end(part: str, start: int) -> int:
+    """Where the set that opens before `start` closes; -1 if it does not, then `[` is a letter.
+
+    A `]` right at the start, or after the `!`, belongs to the set.
+    """
+    start += part[start : start + 1] in ("!", "^")
+    return part.find("]", start + 1)
+
+
+def _set(members: str) -> str:
+    negated = members[0] in "!^"
+    rest = members[negated:]
+    out = ""
+    while rest:
+        is_range = rest[1:2] == "-" and len(rest) > 2
+        first, last = rest[0], rest[2 if is_range else 0]
+        rest = rest[3 if is_range else 1 :]
+        if first <= last:  # a range that runs backwards holds nothing
+            out += f"{re.escape(first)}-{re.escape(last)}"
+    if negated:
+        return f"[^/{out}]"
+    return f"[{out}]" if out else "(?!)"
 
 
 def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:

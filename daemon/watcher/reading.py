@@ -75,21 +75,32 @@ def read_file(location: str, path: str, known_digest: str | None = None) -> Read
         return Reading(path, problem="permission denied; try chmod u+r")
     except OSError as error:
         return Reading(path, problem=f"cannot be opened: {error.strerror}")
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
+        stamp = Stamp.of(status)
         if stat.S_ISDIR(status.st_mode):
             return Reading(path)
         if not stat.S_ISREG(status.st_mode):
             return Reading(path, problem="not a regular file")
-        stamp = Stamp.of(status)
         kept = stamp if stamp.settled else None
-        try:
-            data = file.read(MAX_BYTES + 1) if stamp.size_bytes <= MAX_BYTES else b""
-        except OSError as error:
-            return Reading(path, problem=f"cannot be read: {error.strerror}")
+        data = _read_capped(descriptor) if stamp.size_bytes <= MAX_BYTES else b""
+    except OSError as error:
+        return Reading(path, problem=f"cannot be read: {error.strerror}")
+    finally:
+        os.close(descriptor)
     if stamp.size_bytes > MAX_BYTES or len(data) > MAX_BYTES:
         return Reading(path, kept, problem="over 4 MiB; exclude it or split it")
     if b"\0" in data:
         return Reading(path, kept, problem="not text: it holds a NUL byte")
     digest = hashlib.sha256(data).hexdigest()
     return Reading(path, kept, digest, None if digest == known_digest else data)
+
+
+def _read_capped(descriptor: int) -> bytes:
+    """What the file holds, but no more than one byte over the limit."""
+    parts = []
+    left = MAX_BYTES + 1
+    while left and (part := os.read(descriptor, min(left, 1 << 20))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
