@@ -47,7 +47,8 @@ class EventLog:
         self._database = database
         self._kv = kv
         self._now = now
-        self._reserved = int(kv.get(RESERVED) or 0)
+        # 1 and not 0 before the first event: to a subscriber, 0 stands for "only new ones".
+        self._reserved = int(kv.get(RESERVED) or 1)
         self._newest = self._reserved
         self._floor = self._stored_floor = int(kv.get(FLOOR) or 0)
         self._since_pruning = 0
