@@ -94,7 +94,8 @@ class Store:
 
     def __init__(self, places: Sequence[Place], disabled: Sequence[str] = ()) -> None:
         """`disabled` are skill ids, or patterns of them, that are left out."""
-        self._places = tuple(places)
+        self.places = tuple(places)
+        """Weakest first. What to watch for changes."""
         self._disabled = tuple(disabled)
         self._cards = _Cache(read_card)
         self._trials = _Cache(_read_trial)
@@ -109,7 +110,7 @@ class Store:
         broken: list[Broken] = []
         trials: dict[str, dict[str, Trial]] = {}
         cards: dict[str, tuple[Card, Place, Path]] = {}
-        for place in self._places:
+        for place in self.places:
             here: dict[str, tuple[Card, Place, Path]] = {}
             for folder in _folders(place.path, broken):
                 card = self._read_folder(folder, trials, broken)
@@ -162,7 +163,7 @@ class Store:
             raise LibraryError(
                 f"trial {trial.trial_id!r} of card {trial.card[:12]} is not of {entry.digest[:12]}, or its id is no file name"
             )
-        root = next((each.path for each in self._places if each.name == place), None)
+        root = next((each.path for each in self.places if each.name == place), None)
         if root is None:
             raise LibraryError(f"there is no {place} place to write trials to")
         folder = root / entry.folder.name / EVIDENCE_FOLDER / entry.digest

@@ -134,7 +134,7 @@ def trial(
     reason: str = "",
     cost_s: float = 1.0,
 ) -> Trial:
-    timings = ()
+    timings: tuple[TrialTiming, ...] = ()
     if speedup is not None:
         low, high = speedup * 0.97, speedup * 1.03
         timings = (TrialTiming({"N": 64}, 100.0, 100.0 / speedup, speedup, low, high, 0.97, "m"),)
