@@ -19,6 +19,17 @@ GROUP = re.compile(
     r"|(?:work|sub)_group_\w+|async_work_group_\w+|prefetch"
 )
 ATOMIC = re.compile(r"(?:atom|atomic)_\w+")
+BY_DIMENSION = (
+    "get_global_id",
+    "get_local_id",
+    "get_group_id",
+    "get_global_size",
+    "get_local_size",
+    "get_num_groups",
+    "get_global_offset",
+    "get_enqueued_local_size",
+)
+"""Work-item functions that take a dimension (OpenCL C 3.0 §6.15.1)."""
 PRECISE = ("exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "sqrt", "rsqrt")
 """Functions with a `native_` form (OpenCL C 3.0 §6.15.2)."""
 _JUMPS = (

@@ -186,12 +186,20 @@ class Indices:
         whoever passes it has passed it.
         """
         if symbol not in self._dependent:
-            self._dependent[symbol] = self._spread(symbol)
+            self._dependent[symbol] = self._closed(symbol, self._influences)
         return self._dependent[symbol]
 
     def depends(self, node: Node, symbol: str) -> bool:
         """Whether the expression's value may differ where `symbol` differs."""
         return self._touches(node, symbol, self.dependent(symbol))
+
+    def varying_in(self, body: Node, variable: str) -> frozenset[str]:
+        """Variables set inside a loop body to something that differs from iteration to iteration."""
+        inside = {
+            name: tuple(n for n in nodes if body.start_byte <= n.start_byte < body.end_byte)
+            for name, nodes in self._influences.items()
+        }
+        return self._closed(variable, inside)
 
     def _touches(self, node: Node, symbol: str, names: frozenset[str] | set[str]) -> bool:
         is_call = symbol.endswith(")")
@@ -204,12 +212,12 @@ class Indices:
                 return True
         return False
 
-    def _spread(self, symbol: str) -> frozenset[str]:
+    def _closed(self, symbol: str, influences: Mapping[str, tuple[Node, ...]]) -> frozenset[str]:
         names: set[str] = set()
         while True:
             grown = {
                 name
-                for name, nodes in self._influences.items()
+                for name, nodes in influences.items()
                 if name not in names and any(self._touches(n, symbol, names) for n in nodes)
             }
             if not grown:

@@ -10,6 +10,8 @@ from gate.values.workload import Axes
 from library.fact import Answer, Known, Missing
 from library.languages.opencl_kernel import KernelSource
 from library.target import Locus
+from library.workload_inputs import assigned_once
+from library.workload_source import LaunchSource
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -18,6 +20,8 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+_MAX_DEPTH = 32
+"""Of nested operations; also ends names that are set to each other."""
 _DECLARE = 'write the launch as `return {"global": (…, …)}` in the workload file'
 
 
@@ -38,50 +42,68 @@ def bound_of(source: KernelSource, dim: int) -> tuple[str, str] | None:
     if guard is not None:
         return source.text(guard), f"line {source.line(guard)}: {variable} < {source.text(guard)}"
     element = global_element(source, dim)
-    axis = _axis(element.text, source.launch.parameter) if element and source.launch else None
+    if element is None or source.launch is None or source.guard.statements:
+        return None
+    axis = _Expression(source.launch).axis(element.text)
     parameter = source.parameters.get(axis) if axis else None
-    if axis and element and parameter and not parameter.pointer and not source.guard.statements:
+    if axis and parameter and not parameter.pointer:
         return axis, f"line {element.line} of {element.path}: global size {element.text}"
     return None
 
 
-def _axis(text: str, parameter: str) -> str | None:
-    """M of `axes["M"]`."""
-    node = ast.parse(text.strip(), mode="eval").body
-    return _subscript(node, parameter)
+class _Expression:
+    """Integer expressions of a launch function, over the axes and names it sets once."""
 
+    def __init__(self, launch: LaunchSource) -> None:
+        self._parameter = launch.parameter
+        function = ast.parse(launch.locus.text).body[0]
+        self._names = assigned_once(function.body) if isinstance(function, ast.FunctionDef) else {}
 
-def _subscript(node: ast.expr, parameter: str) -> str | None:
-    if (
-        isinstance(node, ast.Subscript)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == parameter
-        and isinstance(node.slice, ast.Constant)
-        and isinstance(node.slice.value, str)
-    ):
-        return node.slice.value
-    return None
+    def axis(self, text: str) -> str | None:
+        """M, where the expression is `axes["M"]` or a name set to that."""
+        return self._axis(_parsed(text))
 
+    def value(self, text: str, axes: Axes) -> int | None:
+        """The value at a shape, or None if it is more than plain arithmetic."""
+        return self._value(_parsed(text), axes, depth=0)
 
-def _evaluate(node: ast.expr, parameter: str, axes: Axes) -> int | None:
-    """Value of a launch expression at a shape, if it is plain integer arithmetic over the axes."""
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _evaluate(node.operand, parameter, axes)
-        return None if value is None else -value
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        left = _evaluate(node.left, parameter, axes)
-        right = _evaluate(node.right, parameter, axes)
+    def _resolved(self, node: ast.expr) -> ast.expr:
+        return self._names.get(node.id, node) if isinstance(node, ast.Name) else node
+
+    def _axis(self, node: ast.expr) -> str | None:
+        node = self._resolved(node)
         if (
-            left is None
-            or right is None
-            or (isinstance(node.op, ast.FloorDiv | ast.Mod) and not right)
+            isinstance(node, ast.Subscript)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == self._parameter
+            and isinstance(node.slice, ast.Constant)
+            and isinstance(node.slice.value, str)
         ):
+            return node.slice.value
+        return None
+
+    def _value(self, node: ast.expr, axes: Axes, depth: int) -> int | None:
+        node = self._resolved(node)
+        if depth > _MAX_DEPTH:
             return None
-        return _OPERATORS[type(node.op)](left, right)
-    axis = _subscript(node, parameter)
-    return axes.get(axis) if axis else None
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            return node.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self._value(node.operand, axes, depth + 1)
+            return None if value is None else -value
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            left = self._value(node.left, axes, depth + 1)
+            right = self._value(node.right, axes, depth + 1)
+            divides = isinstance(node.op, ast.FloorDiv | ast.Mod)
+            if left is None or right is None or (divides and right == 0):
+                return None
+            return _OPERATORS[type(node.op)](left, right)
+        axis = self._axis(node)
+        return axes.get(axis) if axis else None
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text.strip(), mode="eval").body
 
 
 class LaunchFacts:
@@ -112,8 +134,7 @@ class LaunchFacts:
         launch = self._source.launch
         if element is None or launch is None:
             return self._unwritten("global")
-        node = ast.parse(element.text.strip(), mode="eval").body
-        value = _evaluate(node, launch.parameter, axes or {})
+        value = _Expression(launch).value(element.text, axes or {})
         if value is None:
             said = f"global size {element.text} is not plain arithmetic over declared axes"
             return Missing(said, "write it over the axes, and declare SHAPES")

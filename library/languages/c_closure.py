@@ -84,11 +84,12 @@ def data_of(unit: Unit, node: Node) -> str:
 
 def definitions(unit: Unit) -> Iterator[Definition]:
     """Top-level definitions of a file, those under `#if` included."""
-    yield from _definitions(unit, unit.tree.root_node)
+    yield from _definitions(unit, unit.tree.root_node, 0)
 
 
-def _definitions(unit: Unit, parent: Node) -> Iterator[Definition]:
-    before = parent.start_byte
+def _definitions(unit: Unit, parent: Node, before: int) -> Iterator[Definition]:
+    # `before` is where the last thing ended: the root node starts at the first token that was not
+    # blanked, so a file's first qualifiers lie outside it.
     for node in parent.children:
         start, before = before, node.end_byte
         if node.type in _TRANSPARENT:
@@ -98,7 +99,7 @@ def _definitions(unit: Unit, parent: Node) -> Iterator[Definition]:
                 )
                 end = condition.end_byte if condition else node.start_byte
                 yield Definition(frozenset(), unit, node, node.start_byte, end)
-            yield from _definitions(unit, node)
+            yield from _definitions(unit, node, node.start_byte)
         elif node.type == "preproc_call":
             yield Definition(frozenset(), unit, node, node.start_byte, node.end_byte)
         elif names := frozenset(_names(unit, node)):

@@ -1,0 +1,238 @@
+"""Several results a work-item: rows of one dimension side by side, sharing what they both load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tree_sitter import Node
+
+from library.edits import ByteEdit
+from library.facts.opencl import OpenCLAnalysis
+from library.facts.opencl_index import global_id
+from library.facts.opencl_launch import bound_of
+from library.facts.opencl_reduction import statements
+from library.languages.c_tree import ancestors, declared_name, field, find
+from library.target import Captures, Target
+from library.transforms import Parameters
+from library.transforms.opencl.rewrite import (
+    StuckError,
+    above_comments,
+    analysis_of,
+    divided_global,
+    edit,
+    insert,
+    lines,
+    refusing,
+    renamed,
+    rewritten,
+)
+
+_COLUMNS = 100
+"""Declarations are gathered on a line up to this width."""
+
+
+@refusing
+def coarsen(target: Target, captures: Captures, parameters: Parameters) -> tuple[ByteEdit, ...]:
+    """Give each work-item `factor` neighbouring ids of dimension `dim`.
+
+    What depends on the id is repeated for each, statement by statement; a load inside a loop that
+    does not depend on it is made once. Ids past the extent repeat the first and store nothing. The
+    launch's global size is divided by `factor`, rounded up.
+    """
+    dim, factor = int(parameters["dim"]), int(parameters["factor"])
+    analysis = analysis_of(target)
+    return (
+        *_Coarsened(analysis, dim, factor).edits(),
+        divided_global(analysis.source, dim, factor),
+    )
+
+
+class _Coarsened:
+    def __init__(self, analysis: OpenCLAnalysis, dim: int, factor: int) -> None:
+        self._source = analysis.source
+        self._memory = analysis.memory
+        self._indices = analysis.indices
+        self._symbol = global_id(dim)
+        self._factor = factor
+        self._id = next((g for g in self._source.global_ids if g.dim == dim and g.variable), None)
+        bound = bound_of(self._source, dim)
+        if self._id is None or self._id.declaration is None or bound is None:
+            raise StuckError(f"get_global_id({dim}) is not kept in a variable with a known extent")
+        self._variable = self._id.variable
+        self._declaration = self._id.declaration
+        self._bound = bound[0] if bound[0].replace("_", "a").isalnum() else f"({bound[0]})"
+        self._varying = self._indices.dependent(self._symbol) | {self._variable}
+        self._copies = self._names()
+
+    def _names(self) -> tuple[Mapping[str, str], ...]:
+        """For each of the neighbours, the new names of what depends on the id."""
+        for joint in ("", "_"):
+            copies = tuple(
+                {name: f"{name}{joint}{i}" for name in self._varying if i or name != self._variable}
+                for i in range(self._factor)
+            )
+            taken = self._source.identifiers
+            if not any(new in taken for copy in copies for new in copy.values()):
+                return copies
+        raise StuckError(f"names such as {self._variable}1 and {self._variable}_1 are taken")
+
+    def edits(self) -> Iterator[ByteEdit]:
+        guard = self._source.guard
+        region = field(guard.block, "consequence") if guard.block else self._source.body
+        past = [
+            s
+            for s in statements(region)
+            if s not in guard.statements and s != self._declaration and self._varies(s)
+        ]
+        if not past:
+            raise StuckError(f"nothing depends on {self._variable}")
+        initializer = self._source.declared[self._variable][0].value
+        if initializer is None:
+            raise StuckError(f"{self._variable} has no initializer")
+        yield insert(self._source, initializer.end_byte, f" * {self._factor}")
+        yield self._neighbours(above_comments(past[0]))
+        for statement in past:
+            yield from self._statement(statement)
+
+    def _neighbours(self, before: Node) -> ByteEdit:
+        source, name = self._source, self._variable
+        kind = source.text(field(self._declaration, "type"))
+        written = [
+            f"const {kind} {copy[name]} = {name} + {i} < {self._bound} ? {name} + {i} : {name};"
+            for i, copy in enumerate(self._copies)
+            if i
+        ]
+        said = f"// A {name} past the last repeats this one and is not stored."
+        indent = source.indent(before)
+        text = lines(indent, said, *written) + f"\n\n{indent}"
+        return insert(source, before.start_byte, text)
+
+    def _varies(self, node: Node) -> bool:
+        return self._indices.depends(node, self._symbol) or any(
+            self._source.text(n) in self._varying for n in find(node, "identifier")
+        )
+
+    def _statement(self, node: Node) -> Iterator[ByteEdit]:
+        if not self._varies(node):
+            return
+        if node.type == "compound_statement":
+            for inner in statements(node):
+                yield from self._statement(inner)
+        elif node.type in ("if_statement", "for_statement"):
+            for part in ("condition", "initializer", "update"):
+                found = node.child_by_field_name(part)
+                if found is not None and self._varies(found):
+                    raise StuckError(f"line {self._source.line(node)} depends on {self._variable}")
+            for part in ("consequence", "alternative", "body"):
+                found = node.child_by_field_name(part)
+                if found is not None:
+                    inner = found.named_children[0] if found.type == "else_clause" else found
+                    yield from self._statement(inner)
+        elif node.type in ("declaration", "expression_statement"):
+            yield self._placed(node, self._repeated(node))
+        else:
+            line = self._source.line(node)
+            raise StuckError(f"line {line}: a {node.type.replace('_', ' ')} is not repeated by row")
+
+    def _placed(self, node: Node, texts: list[str]) -> ByteEdit:
+        """The statements in place of one; with braces where it stood without."""
+        parent = node.parent
+        if parent is not None and parent.type == "compound_statement":
+            return edit(self._source, node, lines(self._source.indent(node), *texts))
+        outer = parent.parent if parent is not None and parent.type == "else_clause" else parent
+        before = node.prev_sibling
+        if outer is None or before is None:
+            raise StuckError(f"line {self._source.line(node)} stands in no block")
+        indent = self._source.indent(outer)
+        inner = indent + self._source.indent_unit
+        text = f" {{\n{inner}{lines(inner, *texts)}\n{indent}}}"
+        return ByteEdit(self._source.path, before.end_byte, node.end_byte, text.encode())
+
+    def _repeated(self, node: Node) -> list[str]:
+        if node.type == "declaration":
+            return self._declared(node)
+        stores = [
+            a for a in self._memory.within(node) if a.writes and a.base in self._source.parameters
+        ]
+        if any(not self._varies(a.node) for a in stores):
+            line = self._source.line(node)
+            raise StuckError(f"line {line} stores to one element for every {self._variable}")
+        named, shared = self._shared(node)
+        copies = [self._copy(node, copy, shared) for copy in self._copies]
+        if stores:
+            unit = self._source.indent_unit
+            indent = self._source.indent(node)
+            if node.parent is not None and node.parent.type != "compound_statement":
+                outer = node.parent.parent if node.parent.type == "else_clause" else node.parent
+                indent = self._source.indent(outer or node) + unit
+            copies[1:] = [
+                f"if ({self._variable} + {i} < {self._bound})\n{indent}{unit}{copy}"
+                for i, copy in enumerate(copies[1:], start=1)
+            ]
+        return [*named, *copies]
+
+    def _copy(self, node: Node, names: Mapping[str, str], shared: Mapping[Node, str]) -> str:
+        edits = [edit(self._source, load, name) for load, name in shared.items()]
+        for found in find(node, "identifier"):
+            new = names.get(self._source.text(found))
+            if new is not None and not any(_holds(load, found) for load in shared):
+                edits.append(edit(self._source, found, new))
+        return rewritten(self._source, node, edits)
+
+    def _declared(self, node: Node) -> list[str]:
+        source = self._source
+        declarators = node.children_by_field_name("declarator")
+        names = [declared_name(d) for d in declarators]
+        if not all(name is not None and source.text(name) in self._varying for name in names):
+            raise StuckError(
+                f"line {source.line(node)} declares more than what depends on {self._variable}"
+            )
+        head = source.unit.data[node.start_byte : declarators[0].start_byte].decode()
+        value = declarators[0].child_by_field_name("value")
+        plain = len(declarators) == 1 and declarators[0].type in ("init_declarator", "identifier")
+        if not plain or (value is not None and self._varies(value)):
+            return [renamed(source, node, copy) for copy in self._copies]
+        return _gathered(
+            head,
+            [renamed(source, declarators[0], copy) for copy in self._copies],
+            _COLUMNS - len(source.indent(node)),
+        )
+
+    def _shared(self, node: Node) -> tuple[list[str], dict[Node, str]]:
+        """Declarations of loads that all copies of a statement in a loop share, and their names."""
+        source = self._source
+        if not any(a.type == "for_statement" for a in ancestors(node, source.body)):
+            return [], {}
+        declarations: list[str] = []
+        names: dict[str, str] = {}
+        shared: dict[Node, str] = {}
+        for access in self._memory.within(node):
+            parameter = source.parameters.get(access.base)
+            if access.writes or parameter is None or self._varies(access.node):
+                continue
+            text = source.text(access.node)
+            if text not in names:
+                taken = set(names.values())
+                base = access.base.lower()
+                names[text] = source.fresh(base, f"{base}_shared", taken=taken)
+                kind = parameter.type + (str(access.width) if access.width > 1 else "")
+                declarations.append(f"const {kind} {names[text]} = {text};")
+            shared[access.node] = names[text]
+        return declarations, shared
+
+
+def _holds(outer: Node, inner: Node) -> bool:
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
+
+
+def _gathered(head: str, declarators: list[str], width: int) -> list[str]:
+    """Declarations of equally many declarators a line, as many as fit."""
+    count = len(declarators)
+    while count > 1 and any(
+        len(head) + len(", ".join(declarators[i : i + count])) + 1 > width
+        for i in range(0, len(declarators), count)
+    ):
+        count = (count + 1) // 2
+    return [
+        f"{head}{', '.join(declarators[i : i + count])};" for i in range(0, len(declarators), count)
+    ]
