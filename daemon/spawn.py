@@ -22,7 +22,7 @@ FIRST_PAUSE_S = 0.01
 LONGEST_PAUSE_S = 0.2
 
 LOG_BYTES = 1024 * 1024
-"""A log longer than this is set aside when a daemon starts."""
+"""A log longer than this is set aside: by who starts a daemon, and by the daemon itself."""
 
 LOG_LINES_SHOWN = 8
 
@@ -111,10 +111,15 @@ class _Detached:
         )
 
 
+def set_aside(log: Path) -> None:
+    """Make room for a new log: this one becomes `.1`, and the `.1` before it goes."""
+    log.replace(log.with_name(log.name + ".1"))
+
+
 def _rotate(log: Path) -> int:
-    """Set a long log aside as `.1`; the size of the one that goes on, in bytes."""
+    """Set a long log aside; the size of the one that goes on, in bytes."""
     size = log.stat().st_size if log.exists() else 0
-    if size > LOG_BYTES:
-        log.replace(log.with_name(log.name + ".1"))
-        return 0
-    return size
+    if size <= LOG_BYTES:
+        return size
+    set_aside(log)
+    return 0
