@@ -1,0 +1,59 @@
+"""Row kernels: a program walks a row in blocks, once or several times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from library.facts.triton_model import Loop, Model
+from library.facts.triton_offsets import bounds_of, is_loop_bound
+from library.facts.triton_pointers import address_of
+from library.languages.python_source import Node, inside
+
+
+@dataclass(frozen=True, slots=True)
+class RowPasses:
+    """Several loops over the same row, block by block."""
+
+    loops: tuple[Loop, ...]
+    bound: str
+    """The row's extent, as written: `n_cols`."""
+    block: str
+    reread: tuple[tuple[Node, ...], ...]
+    """For each row read more than once, its loads in order, one a pass."""
+
+
+def row_passes_of(model: Model) -> RowPasses | None:
+    """The passes over a row, if every loop of the kernel is one and some row is read twice."""
+    loops = model.loops
+    if len(loops) < 2 or model.calls("dot") or not loops[0].block:
+        return None
+    same = {(loop.bound, loop.block) for loop in loops}
+    if len(same) != 1 or any(inside(a.node, b.node) for a in loops for b in loops if a is not b):
+        return None
+    by_row: dict[tuple[object, ...], list[Node]] = {}
+    for kind, call in model.accesses():
+        loop, address = model.loop_at(call), address_of(model, call)
+        if kind == "load" and loop is not None and address is not None:
+            blocks = tuple(term.offset.block for term in address.terms)
+            by_row.setdefault((address.base, address.scalars, blocks), []).append(call)
+    reread = tuple(
+        tuple(loads) for loads in by_row.values() if len({_start(model, n) for n in loads}) > 1
+    )
+    if not reread:
+        return None
+    return RowPasses(loops, loops[0].bound, loops[0].block, reread)
+
+
+def tail_masked(model: Model, loop: Loop) -> bool:
+    """Whether every access inside a loop is masked, and only against the loop's last block."""
+    for _, call in model.accesses():
+        if inside(call, loop.node):
+            bounds = bounds_of(model, call)
+            if not bounds or not all(is_loop_bound(model, bound, loop) for bound in bounds):
+                return False
+    return True
+
+
+def _start(model: Model, call: Node) -> int:
+    loop = model.loop_at(call)
+    return loop.node.start_byte if loop is not None else -1
