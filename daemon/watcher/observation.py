@@ -10,7 +10,7 @@ from pathlib import Path
 
 from watchdog import events
 from watchdog.observers import Observer
-from watchdog.version import VERSION_MAJOR
+from watchdog.version import VERSION_MAJOR, VERSION_MINOR
 
 from daemon.watcher.hints import Hints
 from daemon.watcher.tree import Tree
@@ -23,6 +23,10 @@ on each (a user has 128 instances), so with more of them one watch covers the wh
 OVERFLOW_LOGGER = "watchdog.observers.inotify_c"
 QUEUE_LIMIT = Path("/proc/sys/fs/inotify/max_queued_events")
 DEFAULT_QUEUE_LIMIT = 16_384
+
+TELLS_ALL = (VERSION_MAJOR, VERSION_MINOR) >= (7, 1)
+"""Before 7.1, watchdog kept silent when the kernel dropped events, and did not watch what is inside
+a folder that was moved in."""
 
 SYSCTLS = {
     errno.ENOSPC: "fs.inotify.max_user_watches",
@@ -131,15 +135,15 @@ class _Poster(events.FileSystemEventHandler):
     def _post_folder(self, folder: str) -> None:
         if not self._tree.paths.enters_all(folder):
             self._hints.other(folder)
-        elif "/" in folder:
+        elif "/" in folder and TELLS_ALL:
             self._hints.folder(folder)
         else:
-            # The root itself, or one of the folders that have their own watch.
+            # The root itself, or one of the folders that have their own watch: observe anew.
             self._hints.everywhere()
 
 
 class _OverflowHandler(logging.Handler):
-    """Hears watchdog say that the kernel dropped events; version 6 says nothing."""
+    """Hears watchdog say that the kernel dropped events."""
 
     def __init__(self, hints: Hints) -> None:
         super().__init__(logging.WARNING)
@@ -153,9 +157,9 @@ class _OverflowHandler(logging.Handler):
 def burst_limit() -> int | None:
     """How many events in one burst mean that the kernel's queue may have overflowed.
 
-    None with watchdog 7, which says so; version 6 drops the kernel's word on it.
+    None where watchdog says so itself.
     """
-    if VERSION_MAJOR >= 7:
+    if TELLS_ALL:
         return None
     try:
         queued = int(QUEUE_LIMIT.read_text(encoding="ascii"))
