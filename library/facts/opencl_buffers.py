@@ -101,6 +101,14 @@ class BufferFacts:
                 return Known(True, f"{self._at(access)} has stride 1 along dimension {dim}")
         return Known(False, f"no access has stride 1 along dimension {dim}")
 
+    def unit_stride_in_loops(self, dim: int) -> Answer:
+        """As `unit_stride`, for loads inside loops only."""
+        for access in self._looped_loads():
+            stride = self._indices.stride(access.index, global_id(dim))
+            if stride is not None and stride.constant == 1:
+                return Known(True, f"{self._at(access)} has stride 1 along dimension {dim}")
+        return Known(False, f"no load in a loop has stride 1 along dimension {dim}")
+
     def lanes_contiguous(self, dim: int) -> Answer:
         """Whether every access to global memory moves 0 or 1 elements when the id grows by one."""
         for access in self._global():

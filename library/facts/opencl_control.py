@@ -85,6 +85,33 @@ class ControlFacts:
                 return Known(True, f"a helper calls {name}")
         return Known(False, "no local ids, group sizes or barriers")
 
+    def required_group_size(self) -> Answer:
+        """Whether `reqd_work_group_size` fixes the work-group."""
+        size = self._source.required_group_size
+        return Known(
+            size is not None, f"reqd_work_group_size({size})" if size else "none is required"
+        )
+
+    def dimensions_written(self) -> Answer:
+        """Whether every dimension the kernel asks for is a literal in its own function."""
+        for name, call in self._source.calls():
+            arguments = [self._source.text(a) for a in self._source.arguments(call)]
+            if name in BY_DIMENSION and not (len(arguments) == 1 and arguments[0].isdigit()):
+                said = f"line {self._source.line(call)}: {self._source.text(call)}"
+                return Known(False, said)
+            if name.endswith("_linear_id"):
+                return Known(False, f"line {self._source.line(call)}: {name} numbers by dimension")
+        found = [name for name in self._helper_calls() if name in BY_DIMENSION]
+        return Known(not found, f"a helper calls {found[0]}" if found else "all are literals")
+
+    def early_return(self) -> Answer:
+        """Whether the guard is an early return rather than a block around the rest."""
+        guard = self._source.guard
+        if not guard.statements:
+            return Known(False, "the kernel has no guard")
+        text = self._source.text(guard.statements[0]).split("\n")[0]
+        return Known(guard.block is None, text)
+
     def has_atomics(self) -> Answer:
         for name, call in self._source.calls():
             if ATOMIC.fullmatch(name):
