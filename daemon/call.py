@@ -14,6 +14,7 @@ from daemon.handshake import hello
 from daemon.protocol import MAX_FRAME_BYTES, HelloReply, Wire
 from daemon.runtime_dir import socket_path
 from daemon.spawn import daemon_command, start
+from daemon.worktree import log_path
 
 _HELLO, _REQUEST = 1, 2
 
@@ -35,7 +36,38 @@ def call_once(
     wait for the answer; None waits as long as it takes, as a gate may. Raises the RpcError that
     was answered, or Unavailable if there is no daemon to ask.
     """
-    with _connect(root, command or daemon_command(root), spawn) as connected:
+    command = command or daemon_command(root)
+    try:
+        return _ask(root, method, params, command, spawn, warn, timeout_s)
+    except ConnectionLost as error:
+        if error.method != "hello":
+            raise
+        # It was ending just then. It answers the hello first, so it has not done what was asked.
+        return _ask(root, method, params, command, spawn, warn, timeout_s)
+
+
+class ConnectionLost(Unavailable):
+    """The daemon closed the connection instead of answering `method`."""
+
+    def __init__(self, root: Path, method: str) -> None:
+        super().__init__(
+            f"the daemon for {root} closed the connection before it answered `{method}`; its log, "
+            f"{log_path(root)}, may say why"
+        )
+        self.method = method
+
+
+def _ask(
+    root: Path,
+    method: str,
+    params: Wire,
+    command: Sequence[str],
+    spawn: bool,
+    warn: Callable[[str], None],
+    timeout_s: float | None,
+) -> Any:
+    unanswered = "hello"
+    with _connect(root, command, spawn) as connected:
         connected.settimeout(timeout_s)
         # Both at once: one round trip less. A daemon that refuses the hello answers only that.
         frames = rpc.write_request(_HELLO, "hello", hello("klineage"))
@@ -46,6 +78,7 @@ def call_once(
                 if message.id == _HELLO:
                     for line in cast(HelloReply, rpc.read_result(message, "hello")).warnings:
                         warn(line)
+                    unanswered = method
                 elif message.id == _REQUEST or message.error is not None:
                     return rpc.read_result(message, method)
         except TimeoutError as error:
@@ -54,8 +87,8 @@ def call_once(
                 "`klineage daemon status` tells what it does"
             ) from error
         except ConnectionError as error:
-            raise _closed(root, method) from error
-    raise _closed(root, method)
+            raise ConnectionLost(root, unanswered) from error
+    raise ConnectionLost(root, unanswered)
 
 
 def _connect(root: Path, command: Sequence[str], spawn: bool) -> socket.socket:
@@ -91,10 +124,3 @@ def _messages(connected: socket.socket) -> Iterator[rpc.Message]:
     with connected.makefile("rb") as lines:
         while (line := lines.readline(MAX_FRAME_BYTES)).endswith(b"\n"):
             yield rpc.read_message(line)
-
-
-def _closed(root: Path, method: str) -> Unavailable:
-    return Unavailable(
-        f"the daemon for {root} closed the connection before it answered `{method}`; try again, "
-        "or see its log with `klineage daemon status`"
-    )

@@ -14,15 +14,14 @@ import msgspec
 
 from daemon import rpc
 from daemon.backlog import Backlog
-from daemon.call import call_once, no_daemon
-from daemon.errors import Unavailable
+from daemon.call import ConnectionLost, call_once, no_daemon
 from daemon.handshake import hello
 from daemon.protocol import HelloReply, Resync, Wire
 from daemon.runtime_dir import socket_path
 from daemon.spawn import daemon_command, start
 from daemon.stream import READ_LIMIT_BYTES, FrameWriter, read_frame
 
-__all__ = ["Client", "call_once"]
+__all__ = ["Client", "ConnectionLost", "call_once"]
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +73,16 @@ class Client:
         `command` is what starts it, by default the installed one. Raises Unavailable if there is
         none and none can be started, VersionMismatch if it speaks another protocol.
         """
-        client = cls(root, *await _connect(root, command or daemon_command(root), spawn))
+        command = command or daemon_command(root)
+        try:
+            return await cls._greeted(root, command, spawn, name)
+        except ConnectionLost:
+            # It was ending just then. Nothing was asked of it yet, so asking again is safe.
+            return await cls._greeted(root, command, spawn, name)
+
+    @classmethod
+    async def _greeted(cls, root: Path, command: Sequence[str], spawn: bool, name: str) -> Client:
+        client = cls(root, *await _connect(root, command, spawn))
         try:
             client.hello = await client.call("hello", hello(name))
         except BaseException:
@@ -85,7 +93,7 @@ class Client:
     async def call(self, method: str, params: Wire) -> Any:
         """The result of one method of `METHODS`, of its type.
 
-        Raises the RpcError that the daemon answered, or Unavailable if it is gone.
+        Raises the RpcError that the daemon answered, or ConnectionLost if it is gone.
         """
         id = next(self._ids)
         frame = rpc.write_request(id, method, params)
@@ -142,11 +150,8 @@ class Client:
             params = None
         return ("resync", Resync(seq=self._seq)) if params is None else (message.method, params)
 
-    def _gone(self, method: str) -> Unavailable:
-        return Unavailable(
-            f"the daemon for {self._root} closed the connection before it answered `{method}`; "
-            "its log says why"
-        )
+    def _gone(self, method: str) -> ConnectionLost:
+        return ConnectionLost(self._root, method)
 
 
 async def _connect(

@@ -114,7 +114,8 @@ class Notices:
             self._events.append(seq, method, msgspec.json.encode(params))
         except IoFailed as error:
             first, self._keeping = self._keeping, False
-            log.warning("%s %d is not kept: %s", method, seq, error)
+            if first:
+                log.warning("%s %d and maybe later ones are not kept: %s", method, seq, error)
             return error if first else None
         self._keeping = True
         return None

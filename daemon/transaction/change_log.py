@@ -79,6 +79,23 @@ class ChangeLog:
         """The history, newest first."""
         return self._store.newest(limit)
 
+    def done_with(self, key: str) -> Change | None:
+        """The change a request with this key made already; None if it made none."""
+        return self._store.by_key(key)
+
+    def files_before(self, id: int) -> dict[str, bytes]:
+        """Each file that entry `id` or a later one changed, as it was before the first of them.
+
+        Raises NotFound.
+        """
+        self._store.get(id)
+        before: dict[str, bytes] = {}
+        for change in reversed(self._store.newest(-1)):
+            if change.id >= id and change.kind is not Kind.REJECTED:
+                for file in self._store.files(change.id):
+                    before.setdefault(file.path, self._store.image(file.before_digest))
+        return before
+
     def record_rejection(self, meta: ChangeMeta, reason: str) -> Change:
         """Keep in the history that a person said no, and why."""
         return self._store.get(self._store.reject(meta, reason))
