@@ -118,7 +118,14 @@ class _StandInLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         # The inherited way may answer with the worktree's .pyc: its stamp is of the file on disk.
-        code: CodeType = self.source_to_code(self._stand_in, self.path)
+        try:
+            code: CodeType = self.source_to_code(self._stand_in, self.path)
+        except SyntaxError as error:
+            # The interpreter quotes the line it finds on disk.
+            lines = self._stand_in.decode(errors="replace").splitlines()
+            if error.lineno is not None and error.lineno <= len(lines):
+                error.text = lines[error.lineno - 1]
+            raise
         return code
 
     def exec_module(self, module: ModuleType) -> None:

@@ -20,6 +20,14 @@ from .torch_tensors import from_torch, same_bits, to_torch
 LOG_BYTES = 16 * 1024
 
 
+class ImportFailed(BuildFailed):
+    """A kernel's module did not load. Importing it is where kernels are defined."""
+
+    def __init__(self, error: Exception, root: Path) -> None:
+        super().__init__(failure_log(error, root))
+        self.error = error
+
+
 class Wrapper:
     """The host function of one kernel, with its inputs placed on a device."""
 
@@ -38,17 +46,14 @@ class Wrapper:
         return tuple(self._modules.values())
 
     def attribute(self, path: str, name: str) -> object:
-        """`name` (dotted for a method) of the module at `path`. Raises BuildFailed.
-
-        A module that does not load is a failed build: its import is where kernels are defined.
-        """
+        """`name` (dotted for a method) of the module at `path`. Raises BuildFailed."""
         if not self._modules:
             self._overlay.install()
         if path not in self._modules:
             try:
                 self._modules[path] = self._overlay.load(path)
             except Exception as error:
-                raise BuildFailed(failure_log(error, self._source.root)) from error
+                raise ImportFailed(error, self._source.root) from None
         try:
             return reduce(getattr, name.split("."), self._modules[path])
         except AttributeError as error:
@@ -150,7 +155,10 @@ def poisoned_allocations() -> Iterator[None]:
 
 
 def failure_log(error: BaseException, root: Path) -> str:
-    """The error with those frames that lie in the worktree, at most 16 KiB, ends kept."""
+    """One line that says what is wrong, then the error with its frames in the worktree.
+
+    At most 16 KiB, both ends kept.
+    """
     shown = traceback.TracebackException.from_exception(error)
     part: traceback.TracebackException | None = shown
     while part is not None:
@@ -158,11 +166,18 @@ def failure_log(error: BaseException, root: Path) -> str:
             [frame for frame in part.stack if _is_inside(frame.filename, root)]
         )
         part = part.__cause__ or part.__context__
-    text = "".join(shown.format())
+    text = f"error: {_gist(error)}\n" + "".join(shown.format())
     if len(text) <= LOG_BYTES:
         return text
     half = LOG_BYTES // 2 - 32
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters …]\n{text[-half:]}"
+
+
+def _gist(error: BaseException) -> str:
+    """Triton says where in the kernel first and what last; others say it in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = lines[-1] if lines else "no message"
+    return said if len(lines) > 1 else f"{type(error).__name__}: {said}"
 
 
 def _is_inside(filename: str, root: Path) -> bool:

@@ -172,6 +172,14 @@ def test_what_a_module_raises_passes_through(worktree: Tree, overlay_over) -> No
     assert raised.value.filename == str(root / "broken.py")
 
 
+def test_a_syntax_error_quotes_the_edited_line(worktree: Tree, overlay_over) -> None:
+    root = worktree({"scale.py": "def scale(x):\n    return x\n"})
+    overlay = overlay_over(root, **{"scale.py": "def scale(x:\n    return x\n"})
+    with pytest.raises(SyntaxError) as raised:
+        overlay.load("scale.py")
+    assert raised.value.text == "def scale(x:"
+
+
 @pytest.mark.parametrize(
     ("files", "path", "search", "expected"),
     [

@@ -133,7 +133,7 @@ def test_a_kernel_that_does_not_build_is_a_failed_build_with_its_log(
     before: str, after: str, shown: str, add: Scenario
 ) -> None:
     error = judge(edited(add, (before, after))).prepare_error
-    assert error.startswith("BuildFailed: ")
+    assert error.startswith("build: ")
     assert shown in error
 
 
@@ -148,18 +148,18 @@ def test_a_launch_the_kernel_does_not_take_is_a_failed_launch(
     before: str, after: str, shown: str, add: Scenario
 ) -> None:
     error = judge(edited(add, (before, after))).prepare_error
-    assert error.startswith("LaunchFailed: ")
+    assert error.startswith("launch: ")
     assert shown in error
 
 
 def test_outputs_that_the_reference_does_not_name_are_a_failed_launch(add: Scenario) -> None:
     result = judge(edited(add, ("return out", "return out, out")))
-    assert result.run_error.startswith("LaunchFailed: add returned 2 values; the reference names 1")
+    assert result.run_error.startswith("launch: add returned 2 values; the reference names 1")
 
 
 def test_host_code_that_needs_a_gpu_is_not_held_against_the_kernel(add: Scenario) -> None:
     result = judge(edited(add, ("torch.empty_like(x)", "torch.empty(x.shape, device='cuda')")))
-    assert result.prepare_error.startswith("CannotRun: ")
+    assert result.prepare_error.startswith("cannot_run: ")
 
 
 def test_a_module_that_asks_for_the_device_when_imported_loads(add: Scenario) -> None:
@@ -176,14 +176,14 @@ def test_what_the_interpreter_cannot_do_is_not_run_but_compiled(add: Scenario) -
         'tl.inline_asm_elementwise("add.f32 $0, $1, $2;", "=f,f,f", [x, y], tl.float32, True, 1)'
     )
     result = judge(edited(add, ("x + y, mask", f"{assembly}, mask")))
-    assert result.run_error.startswith("CannotRun: Triton's interpreter stopped")
+    assert result.run_error.startswith("cannot_run: Triton's interpreter stopped")
     assert result.built.resources["registers"] > 0
 
 
 def test_a_launch_too_large_to_interpret_is_given_up_early(add: Scenario) -> None:
     scenario = edited(add, ("triton.cdiv(n", "100_000 + triton.cdiv(n"), budget_s=5.0)
     error = judge(scenario).run_error
-    assert error.startswith("CannotRun: the interpreter would need")
+    assert error.startswith("cannot_run: the interpreter would need")
     assert "100,004 programs" in error
 
 
@@ -359,5 +359,5 @@ def test_a_block_that_needs_more_shared_memory_than_there_is_does_not_build(
             outputs={"C": TensorSpec("float16", (256, 256))},
         )
     )
-    assert result.prepare_error.startswith("BuildFailed: ")
+    assert result.prepare_error.startswith("build: ")
     assert "out of resource: shared memory" in result.prepare_error

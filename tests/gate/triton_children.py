@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gate.worker.languages import Built, Case, Source, Tensor, TensorSpec
+from gate.worker.problems import kind_of
 
 T = TypeVar("T")
 
@@ -68,7 +69,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the runner gave; `prepare` and `run` are exception texts with their class."""
+    """What the runner gave. An error is its kind, as the worker replies it, and its text."""
 
     built: Built | None = None
     outputs: dict[str, Tensor] = field(default_factory=dict)
@@ -139,10 +140,10 @@ def _exercise(runner: Any, scenario: Scenario) -> Result:
     try:
         built = runner.prepare(case)
     except Exception as error:
-        return Result(prepare_error=f"{type(error).__name__}: {error}")
+        return Result(prepare_error=f"{kind_of(error)}: {error}")
     trace = runner.trace()
     try:
         outputs = runner.run()
     except Exception as error:
-        return Result(built, trace=trace, run_error=f"{type(error).__name__}: {error}")
+        return Result(built, trace=trace, run_error=f"{kind_of(error)}: {error}")
     return Result(built, outputs, trace, runner.changed_inputs())

@@ -30,7 +30,7 @@ from ..triton_launch import (
 )
 from ..triton_target import Target, report_target, select_target
 from ..triton_timing import METHOD, LaunchTimer
-from ..wrapper import Wrapper, failure_log, poisoned_allocations
+from ..wrapper import ImportFailed, Wrapper, failure_log, poisoned_allocations
 from . import (
     BuildFailed,
     Built,
@@ -99,8 +99,8 @@ class CudaTriton:
             torch.cuda.synchronize()
         except Exception as error:
             if any(error is refusal for refusal in refusals):
-                raise BuildFailed(failure_log(error, self._source.root)) from error
-            raise LaunchFailed(failure_log(error, self._source.root)) from error
+                raise BuildFailed(failure_log(error, self._source.root)) from None
+            raise LaunchFailed(failure_log(error, self._source.root)) from None
         self._launches = [launch for launch in launches if launch.function is entry]
         _require_launch(self._launches, launches, self._source)
         by_kernel = {id(launch.compiled): launch.compiled for launch in launches}
@@ -119,7 +119,7 @@ class CudaTriton:
                 self._result = self._wrapper.bound()()
                 torch.cuda.synchronize()
         except Exception as error:
-            raise LaunchFailed(failure_log(error, self._source.root)) from error
+            raise LaunchFailed(failure_log(error, self._source.root)) from None
         return self.outputs()
 
     def outputs(self) -> dict[str, Tensor]:
@@ -204,7 +204,7 @@ class InterpretedTriton:
         except CannotRun:
             raise
         except Exception as error:
-            raise self._judge(error) from error
+            raise self._judge(error) from None
         return self.outputs()
 
     def outputs(self) -> dict[str, Tensor]:
@@ -227,10 +227,9 @@ class InterpretedTriton:
     def _load_entry(self) -> object:
         try:
             return _entry(self._wrapper, self._source)
-        except BuildFailed as error:
-            cause = error.__cause__
-            if isinstance(cause, CannotRun) or (cause is not None and wants_gpu(cause)):
-                raise CannotRun(str(error)) from error
+        except ImportFailed as failure:
+            if isinstance(failure.error, CannotRun) or wants_gpu(failure.error):
+                raise CannotRun(str(failure)) from None
             raise
 
     def _record(self, launches: list[Launch], calls: list[bytes]) -> Exception | None:
@@ -255,7 +254,7 @@ class InterpretedTriton:
             return error
         log = failure_log(error, self._source.root)
         if wants_gpu(error) or isinstance(error, (AssertionError, RuntimeError)):
-            return CannotRun(f"host code stopped without a GPU: {log}")
+            return CannotRun(f"host code stops where there is no GPU: {log}")
         return LaunchFailed(log)
 
 
