@@ -1,8 +1,7 @@
 """A daemon in small: the real lock, journal, socket and protocol, with stub handlers.
 
 `python stub_daemon.py --root ROOT` serves until SIGTERM or `shutdown`; `--fail` dies at its start;
-`--pending N` leaves a job running. Import `stub_handlers` or `serving` to have one in a test's own
-process.
+`--leave-running` leaves a job running. Import `serving` to have one in a test's own process.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -128,7 +127,7 @@ async def serving(
     *,
     queue_limit: int = 1000,
     owner: int | None = None,
-    extra: Mapping[str, Handler] | None = None,
+    presence: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> AsyncIterator[StubDaemon]:
     """A daemon on the real socket path of `root`, in this process."""
     instance = Instance(lock_path(root))
@@ -137,10 +136,11 @@ async def serving(
     stub.server = Server(
         root,
         socket_path(root),
-        {**stub.handlers(), **(extra or {})},
+        stub.handlers(),
         stub.hello,
         stub.notices,
         owner=owner,
+        presence=presence,
     )
     try:
         served = asyncio.create_task(stub.server.serve(stub.stop, stub.ready.set))

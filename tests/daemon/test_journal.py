@@ -242,6 +242,14 @@ def test_a_network_mount_is_refused_with_what_to_set(
         Journal(path)
 
 
+def test_a_file_that_turned_read_only_says_so(path: Path) -> None:
+    journal = Journal(path)
+    journal.connection.execute("PRAGMA query_only=ON")
+    with pytest.raises(IoFailed, match="it is read-only; check its owner and mode"):
+        journal.kv.put("key", "value")
+    journal.close()
+
+
 def test_a_mistake_of_ours_is_not_taken_for_the_disks(path: Path) -> None:
     def mistaken() -> None:
         with journal.durable("test") as connection:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import select
 import signal
+import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from daemon.errors import IoFailed, Unavailable, VersionMismatch
 from daemon.instance import holder
 from daemon.protocol import Empty, Hello, Message, Ok, Shutdown, StatusView, Subscribe
 from daemon.runtime_dir import lock_path, socket_path
+from daemon.server import bind
 from daemon.spawn import LOG_BYTES, daemon_command
 from daemon.worktree import log_path
 
@@ -107,6 +109,36 @@ async def test_after_sigkill_the_next_start_recovers(place: Path, stub_command: 
         assert notice.text.startswith("interrupted: screen of 0123456789ab")
         break
     await client.close()
+
+
+async def test_a_daemon_that_ends_as_a_client_comes_is_replaced_by_a_new_one(
+    place: Path, stub_command: list[str]
+) -> None:
+    """Two clients were let in by the kernel and never by the daemon, which is gone then."""
+
+    def connect_to_one_that_ends() -> socket.socket:
+        ending = bind(socket_path(place))
+        ending.listen()
+        return ending
+
+    ending = connect_to_one_that_ends()
+    connecting = asyncio.create_task(Client.connect(place, command=stub_command))
+    let_in, _ = await asyncio.to_thread(ending.accept)
+    ending.close()
+    socket_path(place).unlink()
+    let_in.close()
+    client = await connecting
+    assert client.hello.pid == holder(lock_path(place))
+    await client.close()
+    end(client.hello.pid, signal.SIGTERM)
+
+    ending = connect_to_one_that_ends()
+    calling = asyncio.create_task(asyncio.to_thread(status_of, place, stub_command))
+    let_in, _ = await asyncio.to_thread(ending.accept)
+    ending.close()
+    socket_path(place).unlink()
+    let_in.close()
+    assert (await calling).pid == holder(lock_path(place))
 
 
 def test_without_a_daemon_and_without_leave_to_start_one_it_says_how(place: Path) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import os
 import socket
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -140,6 +142,27 @@ async def test_a_request_that_cannot_be_read_is_answered_under_its_id(place: Pat
         answer = await peer.ask(b'{"jsonrpc":"1.0","id":41,"method":"ping"}\n')
         assert answer.id == 41
         await peer.close()
+
+
+async def test_presence_is_held_from_hello_until_the_client_is_gone(place: Path) -> None:
+    events: list[str] = []
+
+    @contextmanager
+    def presence() -> Iterator[None]:
+        events.append("came")
+        try:
+            yield
+        finally:
+            events.append("left")
+
+    async with serving(place, presence=presence):
+        peer = await raw(place)
+        await peer.ask(b"{}\n")
+        assert events == []
+        await peer.greet()
+        assert events == ["came"]
+        await peer.close()
+    assert events == ["came", "left"]
 
 
 async def test_hello_must_come_first(place: Path) -> None:
