@@ -91,7 +91,7 @@ class Window(Asking):
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, lambda theme: self._keep(theme=theme.name))
         # Connecting imports the client and may start a daemon: the first picture comes before.
-        self.call_after_refresh(lambda: self.run_worker(self.session.run()))
+        self.call_after_refresh(lambda: self.start(self.session.run, "session"))
 
     def _changed(self, state: QueueState) -> None:
         self.post_message(StateChanged(state))
@@ -154,7 +154,7 @@ class Window(Asking):
         self.action_evidence()
 
     def _load_diff(self) -> None:
-        self.run_worker(self._show_diff(), group="diff", exclusive=True)
+        self.start(self._show_diff, "diff", exclusive=True)
 
     async def _show_diff(self) -> None:
         suggestion = self.view.suggestion()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
+from typing import ParamSpec
 
 from textual import events
 from textual.app import App
@@ -20,6 +22,8 @@ from klineage_tui.screens.prompts import Ask, Choice
 from klineage_tui.selection import View
 from klineage_tui.session import Session
 from klineage_tui.trust import trust_text
+
+P = ParamSpec("P")
 
 
 class Asking(App[None]):
@@ -52,13 +56,25 @@ class Asking(App[None]):
 
         self.set_timer(QUIET_S, decide)
 
+    def start(
+        self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False
+    ) -> None:
+        """Run `work` beside the window, until it ends or the window closes."""
+        # Handed over uncalled: a window that closes first must not leave a coroutine never awaited.
+        self.run_worker(work, group=group, exclusive=exclusive)
+
+    def _ask_daemon(
+        self, request: Callable[P, Awaitable[None]], *args: P.args, **kwargs: P.kwargs
+    ) -> None:
+        self.start(partial(request, *args, **kwargs), "requests")
+
     def action_accept(self) -> None:
         suggestion = self.view.suggestion()
-        self.when_alone(lambda: self.run_worker(self.requests.accept(suggestion)))
+        self.when_alone(lambda: self._ask_daemon(self.requests.accept, suggestion))
 
     def action_regate(self) -> None:
         suggestion = self.view.suggestion()
-        self.when_alone(lambda: self.run_worker(self.requests.regate(suggestion)))
+        self.when_alone(lambda: self._ask_daemon(self.requests.regate, suggestion))
 
     def action_reject(self) -> None:
         if suggestion := self._selected():
@@ -67,7 +83,7 @@ class Asking(App[None]):
     def _ask_reason(self, suggestion: SuggestionView) -> None:
         def answered(reason: str | None) -> None:
             if reason:
-                self.run_worker(self.requests.reject(suggestion, reason))
+                self._ask_daemon(self.requests.reject, suggestion, reason)
 
         text = f"Why is {suggestion.skill} wrong for this kernel? The reason is kept with it."
         self.push_screen(Ask("REJECT", text), answered)
@@ -78,7 +94,7 @@ class Asking(App[None]):
             self.session.say(f"{entry.skill}, {entry.kind}, cannot be undone now.", "warning")
             return
         number = entry.id if entry else 0
-        self.when_alone(lambda: self.run_worker(self.requests.undo(number)))
+        self.when_alone(lambda: self._ask_daemon(self.requests.undo, number))
 
     def action_redo(self) -> None:
         entry = self._picked_entry()
@@ -88,7 +104,7 @@ class Asking(App[None]):
             )
             return
         number = entry.id if entry else 0
-        self.when_alone(lambda: self.run_worker(self.requests.redo(number)))
+        self.when_alone(lambda: self._ask_daemon(self.requests.redo, number))
 
     def _picked_entry(self) -> EntryView | None:
         """The selected entry on the history screen; None elsewhere, which means the newest."""
@@ -97,7 +113,7 @@ class Asking(App[None]):
         return next((e for e in self.view.queue.history if e.id == self.view.at.entry), None)
 
     def action_pause(self) -> None:
-        self.when_alone(lambda: self.run_worker(self.requests.pause()))
+        self.when_alone(lambda: self._ask_daemon(self.requests.pause))
 
     def action_trust(self) -> None:
         self.when_alone(self.ask_trust)
@@ -107,7 +123,7 @@ class Asking(App[None]):
 
         def answered(key: str | None) -> None:
             if key is not None:
-                self.run_worker(self.requests.trust(key == "y"))
+                self._ask_daemon(self.requests.trust, key == "y")
 
         answers = {"y": "trust and run", "n": "do not run", "esc": "decide later"}
         text = trust_text(self.view.queue)
@@ -116,7 +132,7 @@ class Asking(App[None]):
     def action_stop_daemon(self) -> None:
         def answered(key: str | None) -> None:
             if key is not None:
-                self.run_worker(self.requests.stop_daemon(drain=key == "d"))
+                self._ask_daemon(self.requests.stop_daemon, key == "d")
 
         text = "Stop the daemon of this worktree? What was applied stays, and can be undone later."
         answers = {"y": "stop now", "d": "finish the running job first", "esc": "keep it"}
@@ -132,7 +148,7 @@ class Asking(App[None]):
 
     def action_yank(self) -> None:
         if suggestion := self._selected():
-            self.run_worker(self._yank(suggestion))
+            self._ask_daemon(self._yank, suggestion)
 
     async def _yank(self, suggestion: SuggestionView) -> None:
         patch = await self._patch(suggestion)
@@ -147,7 +163,7 @@ class Asking(App[None]):
     def _ask_file(self, suggestion: SuggestionView) -> None:
         def answered(path: str | None) -> None:
             if path:
-                self.run_worker(self._save(suggestion, Path(path).expanduser().absolute()))
+                self._ask_daemon(self._save, suggestion, Path(path).expanduser().absolute())
 
         text = "Write the patch to a new file:"
         self.push_screen(Ask("SAVE PATCH", text, patch_name(suggestion.skill)), answered)
@@ -159,7 +175,7 @@ class Asking(App[None]):
         try:
             self.session.say(write_patch(path, patch))
         except FileExistsError:
-            self.session.say(f"{path} exists; Y again with another name.", "error")
+            self.session.say(f"{path.name} exists; Y again with another name.", "error")
         except OSError as failure:
             self.session.say(f"cannot write {path}: {failure.strerror}", "error")
 

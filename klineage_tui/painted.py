@@ -23,11 +23,23 @@ class Painted(Widget):
     COMPONENT_CLASSES: ClassVar[set[str]] = {*TONE_CLASSES}
 
     def tone_style(self, tone: Tone) -> Style:
-        """The tone's own style, without the widget's background."""
-        return self.get_component_rich_style(f"tone--{tone}", partial=True)
+        """The tone's letters, blended with the widget's background but not bringing it along."""
+        return without_ground(self.get_component_rich_style(f"tone--{tone}"))
 
     def strip(self, line: Line, width: int, base: Style | None = None) -> Strip:
         """`line` over `base` (the widget's style if None), padded to `width`."""
         under = self.rich_style if base is None else base
         segments = [Segment(printable(text), under + self.tone_style(tone)) for text, tone in line]
         return Strip(segments).adjust_cell_length(width, under)
+
+
+def without_ground(style: Style) -> Style:
+    """The style without its background. Partial styles of Textual will not do: they do not blend."""
+    return Style(
+        color=style.color,
+        bold=style.bold,
+        italic=style.italic,
+        underline=style.underline,
+        reverse=style.reverse,
+        dim=style.dim,
+    )

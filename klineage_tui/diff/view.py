@@ -32,7 +32,6 @@ class DiffView(ScrollView, Painted, can_focus=True):
         "diff--removed",
         "diff--added-mark",
         "diff--removed-mark",
-        "diff--gutter",
         "diff--note",
     }
     BINDINGS: ClassVar[list[Any]] = bindings("pane", "diff")
@@ -157,7 +156,7 @@ class DiffView(ScrollView, Painted, can_focus=True):
         ground = self._ground(side)
         number = str(side.number) if side.number is not None and fold == 0 else ""
         sign = _SIGNS[side.ground] if fold == 0 else " "
-        gutter = ground + self.get_component_rich_style("diff--gutter", partial=True)
+        gutter = ground + self.tone_style("dim")
         head = Strip([Segment(f"{number:>{self._digits}} {sign} ", gutter)])
         cut = pieces(side)
         if self._wrap:
@@ -178,8 +177,8 @@ class DiffView(ScrollView, Painted, can_focus=True):
         for piece in cut:
             style = ground + self.tone_style(piece.span.tone)
             if piece.marked:
-                name = f"diff--{side.ground}-mark"
-                style += self.get_component_rich_style(name, partial=True)
+                mark = self.get_component_rich_style(f"diff--{side.ground}-mark")
+                style += Style(bgcolor=mark.bgcolor, bold=mark.bold, underline=mark.underline)
             segments.append(Segment(printable(piece.span.text), style))
         return Strip(segments)
 

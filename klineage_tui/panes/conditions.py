@@ -8,12 +8,12 @@ from klineage_tui.pane import Drawn
 from klineage_tui.selection import View
 
 _MARKS: dict[str, tuple[str, Tone]] = {
-    "met": ("[x] met     ", "good"),
-    "unmet": ("[!] unmet   ", "bad"),
-    "unknown": ("[?] unknown ", "warn"),
+    "met": ("[x] met  ", "good"),
+    "unmet": ("[!] unmet  ", "bad"),
+    "unknown": ("[?] unknown  ", "warn"),
 }
 _ORDER = {"unmet": 0, "unknown": 1, "met": 2}
-_INDENT = 13
+_INDENT = 5
 
 
 def conditions(view: View, width: int) -> Drawn:

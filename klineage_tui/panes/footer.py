@@ -17,7 +17,9 @@ _LEVELS: dict[str, tuple[str, Tone]] = {
 
 def message(state: QueueState, width: int) -> Line:
     """The newest line said, or how to get the daemon back; at the right, the running job."""
-    return between(_said(state), _job(state, width), width)
+    said = _said(state)
+    room = max(width // 3, width - width_of(said) - 2)
+    return between(said, clip(_job(state), room), width)
 
 
 def _said(state: QueueState) -> Line:
@@ -35,14 +37,14 @@ def _said(state: QueueState) -> Line:
     return line(" ", (prefix, tone), (state.said.text, tone))
 
 
-def _job(state: QueueState, width: int) -> Line:
+def _job(state: QueueState) -> Line:
     running: JobView | None = next((job for job in state.jobs if job.state == "running"), None)
     if running is None:
         return ()
     suggestion = state.suggestion(running.suggestion)
     name = suggestion.skill if suggestion else running.suggestion
     step = f" · {running.step}" if running.step else ""
-    return clip(line((f"{running.tier} {name}{step} ", "accent")), width // 2)
+    return line((f"{running.tier} {name}{step} ", "accent"))
 
 
 def keys(offered: Sequence[tuple[str, str]], width: int) -> Line:

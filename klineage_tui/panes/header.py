@@ -25,7 +25,7 @@ def header(state: QueueState, width: int) -> Line:
     if status is not None:
         left.append(line((status.platform, "plain")))
         left.append(line((status.device, "dim")))
-    right = [_gate(state), _watching(state), _daemon(state)]
+    right = [_watching(state), _gate(state), _daemon(state)]
     for drop_left, drop_right in ((0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 2)):
         shown_left = _joined(left[: max(1, len(left) - drop_left)])
         shown_right = (*_joined([part for part in right[drop_right:] if part]), Span(" "))
@@ -42,6 +42,8 @@ def _joined(parts: list[Line]) -> Line:
 
 
 def _gate(state: QueueState) -> Line:
+    if state.status is None:
+        return ()
     running = [job for job in state.jobs if job.state == "running"]
     queued = len(state.jobs) - len(running)
     if running:
@@ -49,7 +51,7 @@ def _gate(state: QueueState) -> Line:
         return line(("gate ", "dim"), (f"{_doing(running[0])}{waiting}", "accent"))
     if queued:
         return line(("gate ", "dim"), (f"{queued} queued", "plain"))
-    if state.status is not None and not state.status.trusted:
+    if not state.status.trusted:
         return line(("gate ", "dim"), ("off: untrusted", "warn"))
     return line(("gate ", "dim"), ("idle", "plain"))
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import chain
 
 from daemon.protocol import CheckView, SuggestionView, TimingView, VerdictView
 from klineage_tui.outcome import MEASURED, tone_of
-from klineage_tui.paint import BLANK, Line, Span, Tone, cell, line, wrap
+from klineage_tui.paint import Line, Span, Tone, cell, clip, line, wrap
 from klineage_tui.pane import Drawn
 from klineage_tui.selection import View
-from klineage_tui.units import latency_pair, percent, ratio_triple, resource
+from klineage_tui.units import count, latency_pair, percent, ratio_triple, resource
 
 _LABEL = 13
+WIDE = 64
+"""Cells from which latency and speedup share a line."""
 
 
 def profile(view: View, width: int) -> Drawn:
@@ -25,12 +27,12 @@ def profile(view: View, width: int) -> Drawn:
         return Drawn(unmeasured(suggestion, width), title="not measured")
     lines = verdict_lines(verdict, width)
     if verdict.timings and verdict.status in MEASURED:
-        lines += timing_lines(verdict.timings[0], width)
-        more = len(verdict.timings) - 1
-        if more:
-            lines += _row("", f"{more} more shape{'s' if more > 1 else ''}: press 2", width, "dim")
-    lines += resource_lines(verdict, width)
-    lines += [BLANK, *check_summary(verdict.checks, width)]
+        lines += timing_lines(verdict.timings[0], len(verdict.timings) - 1, width)
+    if width >= WIDE:
+        lines += _row("resources", _joined_resources(verdict), width)
+    else:
+        lines += resource_lines(verdict, width)
+    lines += check_summary(verdict.checks, width)
     return Drawn(lines, title=f"{verdict.status.replace('_', ' ')} at tier {verdict.tier}")
 
 
@@ -57,44 +59,56 @@ def verdict_lines(verdict: VerdictView, width: int) -> list[Line]:
     )
 
 
-def timing_lines(timing: TimingView, width: int) -> list[Line]:
-    """Shape, latency before → after in one unit, speedup with its interval."""
+def timing_lines(timing: TimingView, more: int, width: int) -> list[Line]:
+    """Shape, latency before → after in one unit, speedup with its interval; `more` shapes exist."""
     before, after, unit = latency_pair(timing.before_us, timing.after_us)
     middle, low, high = ratio_triple(timing.speedup, timing.speedup_low, timing.speedup_high)
-    sure = percent(timing.confidence)
-    return [
-        *_row("shape", timing.shape, width),
-        *_row("latency", f"{before} → {after} {unit}", width, "strong"),
-        *_row("speedup", f"{middle}×  ({sure} interval {low}–{high}×)", width, "strong"),
-    ]
+    latency = line((f"{before} → {after} {unit}", "strong"))
+    speedup = line((f"{middle}×", "strong"), f"  {low}–{high}× at {percent(timing.confidence)}")
+    others = f"   and {count(more, 'shape')} more: press 2" if more else ""
+    lines = [_labelled("shape", line(timing.shape, (others, "dim")), width)]
+    if width >= WIDE:
+        return [*lines, _labelled("latency", (*latency, Span("   "), *speedup), width)]
+    return [*lines, _labelled("latency", latency, width), _labelled("speedup", speedup, width)]
+
+
+def _resources(verdict: VerdictView) -> Iterator[tuple[str, str]]:
+    """Name and `before → after`; what a device cannot report is `unavailable`."""
+    for name in dict.fromkeys(chain(verdict.resources_before, verdict.resources_after)):
+        before = resource(name, verdict.resources_before.get(name))
+        after = resource(name, verdict.resources_after.get(name))
+        label = name.removesuffix("_bytes").replace("_", " ")
+        yield label, before if before == after else f"{before} → {after}"
+
+
+def _joined_resources(verdict: VerdictView) -> str:
+    return ", ".join(f"{label} {text}" for label, text in _resources(verdict)) or "not reported"
 
 
 def resource_lines(verdict: VerdictView, width: int) -> list[Line]:
-    """Resources before → after; what a device cannot report is `unavailable`."""
-    names = dict.fromkeys(chain(verdict.resources_before, verdict.resources_after))
-    lines: list[Line] = []
-    for name in names:
-        before = resource(name, verdict.resources_before.get(name))
-        after = resource(name, verdict.resources_after.get(name))
-        text = before if before == after else f"{before} → {after}"
-        label = name.removesuffix("_bytes").replace("_", " ")
-        lines += _row(label, text, width, "dim" if text == "unavailable" else "plain")
-    return lines
+    """A line for each resource."""
+    return [
+        row
+        for label, text in _resources(verdict)
+        for row in _row(label, text, width, "dim" if text == "unavailable" else "plain")
+    ]
 
 
-def check_summary(checks: Iterable[CheckView], width: int) -> list[Line]:
+def check_summary(checks: tuple[CheckView, ...], width: int) -> list[Line]:
     """How many checks passed; each that failed or was not run by name."""
-    checks = tuple(checks)
     passed = sum(one.outcome == "passed" for one in checks)
     lines = _row("checks", f"{passed} of {len(checks)} passed", width)
-    for one in checks:
-        if one.outcome != "passed":
-            tone: Tone = "bad" if one.outcome == "failed" else "warn"
-            first: Line = (*cell("", "dim", _LABEL + 1), Span(f"{one.outcome}: ", tone))
-            lines += wrap(one.name, "plain", width, first=first, indent=_LABEL + 1)
+    for outcome in ("failed", "not run"):
+        names = ", ".join(one.name for one in checks if one.outcome == outcome)
+        if names:
+            lines += _row(outcome, names, width, "bad" if outcome == "failed" else "warn")
     return lines
 
 
 def _row(label: str, text: str, width: int, tone: Tone = "plain") -> list[Line]:
     first: Line = (Span(" "), *cell(label, "dim", _LABEL))
     return wrap(text, tone, width, first=first, indent=_LABEL + 1)
+
+
+def _labelled(label: str, content: Line, width: int) -> Line:
+    return clip((Span(" "), *cell(label, "dim", _LABEL), *content), width)

@@ -13,7 +13,7 @@ from klineage_tui.actions import ACTIONS, Scope, keys_of
 from klineage_tui.paint import BLANK, Line, Span, cell, line, wrap
 from klineage_tui.pane import Drawn, Pane
 
-_KEYS = 16
+_KEYS = 15
 
 
 class HelpScreen(ModalScreen[None]):

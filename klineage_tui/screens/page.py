@@ -19,6 +19,8 @@ from klineage_tui.selection import View
 
 NARROW = 100
 """Fewer columns show one group of panes at a time."""
+ROOMY = 160
+"""As many columns give the left side more."""
 SHORT = 20
 """Fewer rows show one pane, without a border around it."""
 
@@ -43,6 +45,7 @@ class Page(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width < NARROW, "-narrow")
+        self.set_class(event.size.width >= ROOMY, "-roomy")
         self.set_class(event.size.height < SHORT, "-short")
 
     def on_screen_resume(self) -> None:

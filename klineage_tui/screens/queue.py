@@ -32,6 +32,7 @@ _DRAWN: dict[str, Callable[[View, int], Drawn]] = {
 }
 ORDER = ("files", "state", "skills", "diff", "conditions", "profile")
 """Tab order."""
+_LEFT = frozenset({"files", "state", "conditions"})
 _GROUPS = (("files", "state"), ("skills",), ("diff",), ("conditions", "profile"))
 """Panes that share a narrow window; a short one shows just the focused pane."""
 
@@ -49,11 +50,15 @@ class QueueScreen(Page):
         self._zoomed = False
 
     def body(self) -> list[Widget]:
-        left = Vertical(Pane("FILES", "files"), Pane("STATE", "state"), id="left")
-        bottom = Horizontal(
-            Pane("PRECONDITIONS", "conditions"), Pane("PROFILE", "profile"), id="bottom"
+        left = Vertical(
+            Pane("FILES", "files"),
+            Pane("STATE", "state"),
+            Pane("PRECONDITIONS", "conditions"),
+            id="left",
         )
-        right = Vertical(Pane("SKILLS", "skills"), DiffView("diff"), bottom, id="right")
+        right = Vertical(
+            Pane("SKILLS", "skills"), DiffView("diff"), Pane("PROFILE", "profile"), id="right"
+        )
         return [Bar("tabs"), Horizontal(left, right, id="body")]
 
     def show(self, view: View, overrides: dict[str, str]) -> None:
@@ -105,8 +110,9 @@ class QueueScreen(Page):
         shown = self._shown()
         for pane_id in ORDER:
             self.query_one(f"#{pane_id}").display = pane_id in shown
-        for box, inside in (("left", ORDER[:2]), ("bottom", ORDER[4:]), ("right", ORDER[2:])):
-            self.query_one(f"#{box}").display = not set(inside).isdisjoint(shown)
+        self.query_one("#left").display = not _LEFT.isdisjoint(shown)
+        self.query_one("#right").display = not _LEFT.issuperset(shown)
+        self.set_class(shown == ORDER, "-grid")
         tabs = self.query_one("#tabs", Bar)
         tabs.display = shown != ORDER
         tabs.show(partial(_tabs, shown, self._focused))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from scene import DIFFS, make_snapshot, make_verdict
 
 from daemon import handshake
 from daemon.client import Client
@@ -46,7 +47,6 @@ from daemon.runtime_dir import lock_path, socket_path
 from daemon.server import Handler, Server
 from daemon.worktree import journal_path
 from klineage_tui.session import Connect, Connection
-from scene import DIFFS, make_snapshot, make_verdict
 
 Script = Callable[["ScriptedDaemon"], None]
 
