@@ -18,6 +18,7 @@ from gate.conclusion import Concluded, of_kernel, of_workload
 from gate.errors import EnvironmentLacks, GateError, WorkloadError
 from gate.evaluation import Evaluation, Findings
 from gate.inspection import Inspection, inspection_of
+from gate.judgement import latency_text
 from gate.messages import Probed, Report
 from gate.oracle import Oracle
 from gate.pool import WorkerPool, exchange_folder
@@ -264,9 +265,9 @@ class Gate:
             profile = Profile(evaluation, loaded)
             profile.screen() if evaluation.tier is Tier.SCREEN else profile.confirm()
             if evaluation.as_it_stands:
-                latency_us = findings.timings[0].candidate_us
+                latency = latency_text(findings.timings[0].candidate_us)
                 findings.status = Status.TIE
-                findings.message = f"the kernel as it stands is right and takes {latency_us:.4g} µs"
+                findings.message = f"the kernel as it stands is right and takes {latency}"
         finally:
             findings.artifacts = (evaluation.baseline.artifact, evaluation.candidate.artifact)
             if evaluation.candidate.opened is not None:

@@ -47,6 +47,13 @@ def median(values: Sequence[float]) -> float:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2.0
 
 
+def lower_quartile(values: Sequence[float]) -> float:
+    """The smallest value that a quarter of them do not exceed. Raises ValueError if empty."""
+    if not values:
+        raise ValueError("lower quartile of nothing")
+    return sorted(values)[math.ceil(len(values) / 4) - 1]
+
+
 def median_interval(values: Sequence[float], wanted: float = 0.95) -> Interval:
     """Interval of the median whose coverage is at least `wanted` where so few values allow that.
 

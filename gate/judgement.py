@@ -1,6 +1,7 @@
 """From cells of time to a status: pure, so that it is tested on recorded and simulated samples.
 
-A cell is the median latency of one arm's launches in a row. A block is four cells in the order
+A cell is the lower quartile of one arm's launches in a row: what disturbs a launch, another process
+or an interrupt, only ever adds time. A block is four cells in the order
 ABBA or BAAB, A the baseline and B the candidate, so that a steady drift cancels. Its observation
 is the log of the speedup. A fixed order alone invents 5 % on a 16 µs kernel.
 """
@@ -14,6 +15,10 @@ from dataclasses import dataclass
 from gate.interval import Interval, median, median_interval
 from gate.values.verdict import Status, Timing
 from gate.values.workload import Axes, shape_label
+
+
+WIDEST_TIE = math.log1p(0.02)
+"""However noisy the machine, a wider interval than this on either side of 1 is no tie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ def status_of(results: Sequence[ShapeResult], minimum_gain: float) -> tuple[Stat
 
     `faster` needs the whole interval at the first shape above the threshold, which is the larger of
     the minimum gain and the A/A noise, and no other shape shown slower. `tie` needs the interval
-    within the threshold on both sides. What is neither is `noisy`.
+    within the threshold, and within 2 %, on both sides. What is neither is `noisy`.
     """
     first, others = results[0], results[1:]
     worse = [each for each in others if each.speedup.high < -threshold(each, minimum_gain)]
@@ -99,8 +104,9 @@ def status_of(results: Sequence[ShapeResult], minimum_gain: float) -> tuple[Stat
         return Status.SLOWER, f"{words}, but slower elsewhere: {lost}"
     if first.speedup.low > bar:
         return Status.FASTER, words + _open_shapes(others, minimum_gain)
-    if first.speedup.low >= -bar and first.speedup.high <= bar:
-        return Status.TIE, f"{words}; a difference under {math.expm1(bar):.1%} is no gain"
+    same = min(bar, WIDEST_TIE)
+    if first.speedup.low >= -same and first.speedup.high <= same:
+        return Status.TIE, f"{words}; a difference under {math.expm1(same):.1%} is no gain"
     return Status.NOISY, f"{words}; the interval does not clear {1 + math.expm1(bar):.3f}"
 
 
@@ -112,6 +118,11 @@ def threshold(result: ShapeResult, minimum_gain: float) -> float:
 def undecided(results: Sequence[ShapeResult], minimum_gain: float) -> bool:
     """Whether more units could change the status: the first shape's interval crosses a bar."""
     return status_of(results, minimum_gain)[0] is Status.NOISY
+
+
+def latency_text(latency_us: float) -> str:
+    """`84.1 µs`, `7.26 ms`."""
+    return f"{latency_us:.3g} µs" if latency_us < 999.5 else f"{latency_us / 1000.0:.4g} ms"
 
 
 def _open_shapes(others: Sequence[ShapeResult], minimum_gain: float) -> str:

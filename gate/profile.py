@@ -18,7 +18,7 @@ from gate.cases import CasePlan
 from gate.conclusion import Concluded, of_kernel
 from gate.device_lock import device_lock, lock_path
 from gate.evaluation import Evaluation
-from gate.interval import median
+from gate.interval import lower_quartile
 from gate.judgement import Block, ShapeResult, measured, status_of, undecided
 from gate.messages import Loaded
 from gate.settings import ScreenSettings
@@ -65,6 +65,8 @@ class Profile:
         # Not for secrecy: only so that no fixed order can favour an arm.
         self._rng = random.Random()  # noqa: S311
         self._launches: dict[str, int] = {}
+        self._cells: dict[str, str] = {}
+        """By shape: how many launches a cell had."""
 
     def screen(self) -> None:
         """Two warm workers, the first shape. The result goes into the findings."""
@@ -74,7 +76,7 @@ class Profile:
         blocks: list[Block] = []
         with self._device():
             begun = time.monotonic()
-            self._plan_cells(settings.cell_ms)
+            self._plan_cells(axes, settings.cell_ms)
             while another_block(len(blocks), time.monotonic() - begun, settings):
                 self._evaluation.progress(f"timing block {len(blocks) + 1}")
                 blocks.append(self._block())
@@ -97,7 +99,8 @@ class Profile:
             self._pairs(units, settings.processes_max - settings.processes)
             results = self._results(units, looks)
         pairs = len(units[0])
-        self._conclude(results, f"{pairs} fresh process pairs", f"{looks} looks, all shapes")
+        looked = "looked at once" if looks == 1 else "looked at twice"
+        self._conclude(results, f"{pairs} fresh process pairs", f"{looked}, every shape timed")
 
     def _results(self, units: Sequence[list[list[Block]]], looks: int) -> list[ShapeResult]:
         return [
@@ -115,7 +118,7 @@ class Profile:
                 self._evaluation.progress(f"timing {where}")
                 self._prepare_both(axes)
                 with self._device():
-                    self._plan_cells(settings.cell_ms)
+                    self._plan_cells(axes, settings.cell_ms)
                     units[index].append([self._block() for _ in range(settings.blocks)])
                 self._check_timed(axes)
 
@@ -165,7 +168,7 @@ class Profile:
                 status = Status.UNGATEABLE if baseline else Status.SUSPICIOUS
                 raise Concluded(status, f"{arm.name} {where}: {why}")
 
-    def _plan_cells(self, cell_ms: float) -> None:
+    def _plan_cells(self, axes: Axes, cell_ms: float) -> None:
         """Launches a cell for each arm, from two short runs that also warm it up."""
         for arm in self._arms():
             launches = 1
@@ -177,6 +180,10 @@ class Profile:
                 planned = launches_for(each_s, cell_ms)
                 launches = min(planned, 20)
             self._launches[arm.name] = planned
+        counts = self._launches
+        self._cells[shape_label(axes)] = (
+            f"{counts['baseline']} and {counts['candidate']} launches a cell"
+        )
 
     def _block(self) -> Block:
         cells: dict[str, list[float]] = {"A": [], "B": []}
@@ -184,7 +191,7 @@ class Profile:
         for letter in order(self._rng):
             arm = arms[letter]
             launches = self._launches[arm.name]
-            cells[letter].append(median(self._time(arm, launches)))
+            cells[letter].append(lower_quartile(self._time(arm, launches)))
         return Block((cells["A"][0], cells["A"][1]), (cells["B"][0], cells["B"][1]))
 
     def _time(self, arm: Arm, launches: int, deadline_s: float | None = None) -> list[float]:
@@ -226,13 +233,15 @@ class Profile:
         method = "; ".join(
             (
                 runner.method if runner is not None else "",
-                "a sample is the median of a cell's launches, cells in ABBA or BAAB at random",
+                "a sample is the lower quartile of a cell's launches; cells in ABBA or BAAB at random",
                 processes,
-                f"{self._launches['baseline']} and {self._launches['candidate']} launches a cell",
                 load,
             )
         )
-        findings.timings = tuple(result.timing(method) for result in results)
+        findings.timings = tuple(
+            result.timing(f"{method}; {self._cells[shape_label(result.axes)]}")
+            for result in results
+        )
         findings.check("timed outputs", Outcome.PASSED, "compared again after timing")
         first = results[0]
         noise = f"A/A noise {math.expm1(first.noise):.2%}"

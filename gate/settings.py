@@ -13,7 +13,7 @@ class ScreenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slow kernels may end with 5 and 93.8 %."""
     blocks_max: int = 15
     """Further blocks fill `seconds` up to this many."""
-    cell_ms: float = 20.0
+    cell_ms: float = 40.0
     """Launches of one cell of a block are added until they last this long, milliseconds; a cell has
     three at least, unless they would last longer than twice this."""
     seconds: float = 1.5
@@ -33,7 +33,7 @@ class ConfirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Process pairs of the second look, taken when the first left the answer open."""
     blocks: int = 2
     """ABBA or BAAB blocks in each pair, at each shape."""
-    cell_ms: float = 20.0
+    cell_ms: float = 40.0
     """As in `screen`, milliseconds."""
 
 

@@ -143,3 +143,43 @@ class Worktree:
                 for path, text in ((paths.get(name, name), text) for name, text in changes.items())
             ),
         )
+
+
+SLOW_SCALE_CL = """\
+__kernel void scale(__global const float *x, __global float *y, float factor, int n)
+{
+    int i = get_global_id(0);
+    if (i >= n)
+        return;
+    float sum = 0.0f;
+    for (int k = 0; k < 512; k++)
+        sum += x[i];
+    y[i] = factor * (sum / 512.0f);
+}
+"""
+"""Right, and an order of magnitude slower than SCALE_CL."""
+
+INTEGER_CL = """\
+__kernel void count(__global const int *x, __global int *y, int n)
+{
+    int i = get_global_id(0);
+    if (i < n)
+        y[i] = x[i] + 1;
+}
+"""
+
+INTEGER_WORKLOAD = """\
+import numpy as np
+
+
+def make_inputs(n=512, seed=0):
+    return {"x": np.random.default_rng(seed).integers(-9, 9, n, dtype=np.int32)}
+
+
+def numpy_ref(x):
+    return {"y": x + np.int32(1)}
+
+
+def launch(axes):
+    return {"global": (axes["n"],)}
+"""
