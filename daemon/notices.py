@@ -7,7 +7,7 @@ and the status are of the present only, and those of an earlier daemon would be 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import msgspec
 
@@ -67,7 +67,7 @@ class Notices:
         """
         return self._publish(method, fields, kept=method not in TRANSIENT)
 
-    def _publish(self, method: str, fields: dict[str, object], *, kept: bool) -> int:
+    def _publish(self, method: str, fields: Mapping[str, object], *, kept: bool) -> int:
         seq = self._events.next_seq()
         params = NOTICES[method](seq=seq, **fields)
         try:
