@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
+from daemon.settings import WatchSettings
 from daemon.watcher.change import Batch, Change
 from daemon.watcher.git_lock import GitLocks
 from daemon.watcher.hints import Hinted, Hints
@@ -32,19 +33,6 @@ PORTION_FILES = 256
 """Files read in one go of the reading thread; between two, the task can be cancelled."""
 
 
-class Settings(Protocol):
-    """What the watcher needs of the `[watch]` table."""
-
-    @property
-    def include(self) -> Sequence[str]: ...
-    @property
-    def exclude(self) -> Sequence[str]: ...
-    @property
-    def poll(self) -> Literal["auto"] | bool: ...
-    @property
-    def poll_interval_s(self) -> float: ...
-
-
 class Watcher:
     """Tells what changed below `root`, by content, each change once.
 
@@ -54,7 +42,7 @@ class Watcher:
     def __init__(
         self,
         root: Path,
-        settings: Settings,
+        settings: WatchSettings,
         *,
         clock: Callable[[], float] = time.monotonic,
         timing: Timing | None = None,

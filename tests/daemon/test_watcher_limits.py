@@ -15,10 +15,11 @@ PROGRAM = """
 import asyncio
 import sys
 from pathlib import Path
-from watching import Options, told, watching
+from daemon.settings import WatchSettings
+from watching import told, watching
 
 async def main(root):
-    async with watching(root, Options(poll_interval_s=0.05)) as running:
+    async with watching(root, WatchSettings(poll_interval_s=0.05)) as running:
         print(running.watcher.mode)
         (root / "k0/deep/a.cl").write_bytes(b"new")
         print(told((await running.batch()).changes))

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
+from daemon.settings import WatchSettings
 from daemon.watcher import Batch, Change, Timing, Watcher
 
 PATIENCE_S = 20.0
 """Far more than anything here takes; a test that waits this long has failed."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """The watcher's settings, with its defaults."""
-
-    include: Sequence[str] = ("**/*.cl", "**/*.py")
-    exclude: Sequence[str] = ()
-    poll: Literal["auto"] | bool = "auto"
-    poll_interval_s: float = 2.0
 
 
 @dataclass
@@ -50,7 +41,7 @@ class Watching:
     async def until_quiet(self) -> list[Change]:
         """Everything that is delivered up to a save made now, without that save."""
         mark = self.root / f"mark{next(self._marks)}.cl"
-        mark.write_bytes(b"mark")
+        mark.write_bytes(f"mark {time.monotonic_ns()}".encode())
         seen: list[Change] = []
         while all(change.path != mark.name for change in seen):
             seen += (await self.batch()).changes
@@ -67,7 +58,7 @@ class Watching:
 
 @asynccontextmanager
 async def watching(
-    root: Path, options: Options | None = None, timing: Timing | None = None
+    root: Path, settings: WatchSettings | None = None, timing: Timing | None = None
 ) -> AsyncIterator[Watching]:
     """Entered once the first batch is there."""
     modes: list[str] = []
@@ -77,7 +68,7 @@ async def watching(
         modes.append(mode)
         mode_changed.set()
 
-    watcher = Watcher(root, options or Options(), timing=timing, on_mode=on_mode)
+    watcher = Watcher(root, settings or WatchSettings(), timing=timing, on_mode=on_mode)
     batches: asyncio.Queue[Batch] = asyncio.Queue()
     running = asyncio.create_task(watcher.run(batches.put))
     try:
