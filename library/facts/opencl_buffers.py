@@ -94,10 +94,11 @@ class BufferFacts:
     # ---- strides along a dimension ----------------------------------------------------------
 
     def unit_stride(self, dim: int) -> Answer:
-        """Whether some access to global memory moves one element when the id grows by one."""
+        """Whether some access to global memory moves on by what it covers when the id grows by one:
+        one element, or N for vloadN and vstoreN."""
         for access in self._global():
             stride = self._indices.stride(access.index, global_id(dim))
-            if stride is not None and stride.constant == 1:
+            if stride is not None and stride.constant == access.width:
                 return Known(True, f"{self._at(access)} has stride 1 along dimension {dim}")
         return Known(False, f"no access has stride 1 along dimension {dim}")
 

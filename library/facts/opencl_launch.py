@@ -20,7 +20,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_MAX_DEPTH = 32
+_MAX_DEPTH = 12
 """Of nested operations; also ends names that are set to each other."""
 _DECLARE = 'write the launch as `return {"global": (…, …)}` in the workload file'
 
@@ -132,8 +132,11 @@ class LaunchFacts:
     def _size(self, dim: int, axes: Axes | None) -> tuple[int, str] | Missing:
         element = global_element(self._source, dim)
         launch = self._source.launch
-        if element is None or launch is None:
+        if launch is None or "global" not in launch.values:
             return self._unwritten("global")
+        if element is None:
+            said = f"{launch.symbol} writes no global size for dimension {dim}"
+            return Missing(said, _DECLARE)
         value = _Expression(launch).value(element.text, axes or {})
         if value is None:
             said = f"global size {element.text} is not plain arithmetic over declared axes"
@@ -163,6 +166,8 @@ class LaunchFacts:
         bound = bound_of(self._source, dim)
         if bound is not None:
             return Known(True, bound[1])
+        if all(g.dim != dim for g in self._source.global_ids):
+            return Known(False, f"the kernel does not ask for get_global_id({dim})")
         return Missing(
             f"nothing in the kernel bounds get_global_id({dim})",
             "return early when the id is past its extent, as in `if (row >= M) return;`",

@@ -15,13 +15,15 @@ PICKS = ("fmax", "fmin", "max", "min")
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """`acc += term`, `acc *= term` or `acc = fmax(acc, term)`."""
+    """`acc += term`, `acc *= term`, `acc = fmax(acc, term)` or `acc = fma(a, b, acc)`."""
 
     variable: str
     operator: str
     """`+`, `*`, or one of `PICKS`."""
     term: Node
     statement: Node
+    fused: str = ""
+    """`fma` or `mad` where a product is added by one of them; `term` is then the whole call."""
 
     @property
     def reorders(self) -> bool:
@@ -83,6 +85,12 @@ def reduction(source: KernelSource, statement: Node) -> Reduction | None:
     if left.type != "identifier" or variable not in source.declared:
         return None
     operator = source.text(field(node, "operator"))
+    fused = source.text(field(right, "function")) if right.type == "call_expression" else ""
+    if operator == "=" and fused in ("fma", "mad"):
+        arguments = [source.text(argument) for argument in source.arguments(right)]
+        if arguments[2:] == [variable] and variable not in arguments[:2]:
+            return Reduction(variable, "+", right, statement, fused)
+        return None
     found: tuple[str, Node] | None = None
     if operator in ("+=", "*="):
         found = operator[0], right

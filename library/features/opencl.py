@@ -119,13 +119,8 @@ def _register_blocking(analysis: OpenCLAnalysis) -> Row:
         if len({r.variable for r in sums}) > 1:
             names = ", ".join(r.variable for r in sums)
             return Presence.PRESENT, source.locus(node), f"accumulators {names}"
-        for assignment in find(node, "assignment_expression"):
-            target = field(assignment, "left")
-            private = (
-                target.type == "subscript_expression" and analysis.memory.place(target) is None
-            )
-            if private and source.text(field(assignment, "operator")) == "+=":
-                return Presence.PRESENT, source.locus(assignment), source.text(target)
+        for target in _private_sums(analysis, node):
+            return Presence.PRESENT, source.locus(target), source.text(target)
     return _absent("no loop feeds more than one accumulator")
 
 
@@ -141,14 +136,28 @@ def _accumulation(analysis: OpenCLAnalysis) -> Row:
     for node in loops(source):
         if node.type != "for_statement":
             continue
-        for reduced in loop_body(source, field(node, "body")).reductions:
-            declared = source.declared[reduced.variable][0].declaration
+        names = [r.variable for r in loop_body(source, field(node, "body")).reductions]
+        names += [source.text(target).split("[")[0] for target in _private_sums(analysis, node)]
+        for name in names:
+            declared = source.declared[name][0].declaration
             kind = source.text(field(declared, "type"))
             if kind.startswith(("float", "double")):
                 return _present(analysis, declared)
             if kind.startswith("half"):
-                return _absent(f"{reduced.variable} accumulates in {kind}")
+                return _absent(f"{name} accumulates in {kind}")
     return _absent("no loop accumulates")
+
+
+def _private_sums(analysis: OpenCLAnalysis, loop: Node) -> Iterator[Node]:
+    """Elements of private arrays that a loop adds to: `acc[i]` of `acc[i] += …`."""
+    source = analysis.source
+    for assignment in find(loop, "assignment_expression"):
+        target = field(assignment, "left")
+        if target.type != "subscript_expression" or analysis.memory.place(target) is not None:
+            continue
+        declared = source.text(target).split("[")[0] in source.declared
+        if declared and source.text(field(assignment, "operator")) == "+=":
+            yield target
 
 
 def _rasterization(analysis: OpenCLAnalysis) -> Row:

@@ -102,6 +102,13 @@ class KernelSource:
             node = node.parent
         return found
 
+    def start(self, node: Node) -> int:
+        """Where a statement starts with its address space: the tree's node starts after that."""
+        before = node.prev_sibling
+        first = before.end_byte if before is not None else node.start_byte
+        inside = (offset for offset, _ in self.unit.blanked if first <= offset < node.start_byte)
+        return next(inside, node.start_byte)
+
     def line(self, node: Node) -> int:
         return node.start_point[0] + 1
 

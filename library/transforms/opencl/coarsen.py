@@ -105,7 +105,7 @@ class _Coarsened:
         said = f"// A {name} past the last repeats this one and is not stored."
         indent = source.indent(before)
         text = lines(indent, said, *written) + f"\n\n{indent}"
-        return insert(source, before.start_byte, text)
+        return insert(source, source.start(before), text)
 
     def _varies(self, node: Node) -> bool:
         return self._indices.depends(node, self._symbol) or any(
@@ -138,7 +138,9 @@ class _Coarsened:
         """The statements in place of one; with braces where it stood without."""
         parent = node.parent
         if parent is not None and parent.type == "compound_statement":
-            return edit(self._source, node, lines(self._source.indent(node), *texts))
+            text = lines(self._source.indent(node), *texts)
+            start = self._source.start(node)
+            return ByteEdit(self._source.path, start, node.end_byte, text.encode())
         outer = parent.parent if parent is not None and parent.type == "else_clause" else parent
         before = node.prev_sibling
         if outer is None or before is None:
@@ -187,11 +189,12 @@ class _Coarsened:
             raise StuckError(
                 f"line {source.line(node)} declares more than what depends on {self._variable}"
             )
-        head = source.unit.data[node.start_byte : declarators[0].start_byte].decode()
+        head = source.unit.data[source.start(node) : declarators[0].start_byte].decode()
         value = declarators[0].child_by_field_name("value")
         plain = len(declarators) == 1 and declarators[0].type in ("init_declarator", "identifier")
         if not plain or (value is not None and self._varies(value)):
-            return [renamed(source, node, copy) for copy in self._copies]
+            space = source.unit.data[source.start(node) : node.start_byte].decode()
+            return [space + renamed(source, node, copy) for copy in self._copies]
         return _gathered(
             head,
             [renamed(source, declarators[0], copy) for copy in self._copies],

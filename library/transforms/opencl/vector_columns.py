@@ -130,7 +130,7 @@ class _Vectorized:
     def _split(self, first: Node, last: Node) -> ByteEdit:
         source, name, width = self._source, self._id.variable, self._width
         indent, unit = source.indent(first), source.indent_unit
-        start, end = first.start_byte, last.end_byte
+        start, end = source.start(first), last.end_byte
         edits = [
             e
             for s in statements(first.parent or first)

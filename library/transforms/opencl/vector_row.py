@@ -139,6 +139,9 @@ class _RowLoop:
     def _step(self, lanes: Lanes, reduced: Reduction) -> str:
         operator = reduced.operator
         name = lanes.renamed(reduced.variable)
+        if reduced.fused:
+            left, right, _ = self._source.arguments(reduced.term)
+            return f"{name} = {reduced.fused}({lanes.value(left)}, {lanes.value(right)}, {name});"
         if operator in "+*":
             return f"{name} {operator}= {lanes.expression(reduced.term)};"
         return f"{name} = {operator}({name}, {lanes.value(reduced.term)});"
