@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from .languages import LaunchFailed
 from .torch_tensors import dtype_name
 
 _ALIGNMENT_CAP_BYTES = 4096
@@ -100,6 +101,7 @@ def noting_refusals(refusals: list[Exception]) -> Iterator[None]:
 
     A launch that does not fit the kernel's parameters, source that does not compile, a block that
     needs more shared memory than there is: all come from one call, as do errors of the device.
+    Raises LaunchFailed for arguments that the kernel does not have.
     """
     from triton.runtime.jit import JITFunction
 
@@ -109,6 +111,10 @@ def noting_refusals(refusals: list[Exception]) -> Iterator[None]:
         try:
             return original(self, *args, **kwargs)
         except Exception as error:
+            if isinstance(error, TypeError) and "dynamic_func()" in str(error):
+                # Triton binds arguments in a function it generates under this name.
+                said = str(error).replace("dynamic_func()", self.fn.__name__)
+                raise LaunchFailed(said) from None
             if "[CUDA]" not in str(error) and "CUDA error" not in str(error):
                 refusals.append(error)
             raise

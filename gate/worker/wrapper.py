@@ -174,10 +174,11 @@ def failure_log(error: BaseException, root: Path) -> str:
 
 
 def _gist(error: BaseException) -> str:
-    """Triton says where in the kernel first and what last; others say it in one line."""
+    """What an error says in one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = lines[-1] if lines else "no message"
-    return said if len(lines) > 1 else f"{type(error).__name__}: {said}"
+    if lines and hasattr(error, "node"):  # Triton's front end: where first, what last
+        return lines[-1]
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
 
 
 def _is_inside(filename: str, root: Path) -> bool:

@@ -229,6 +229,15 @@ def test_a_block_over_the_shared_memory_limit_is_a_compile_error(bench: Bench) -
     assert "out of resource" in verdict.message
 
 
+def test_a_launch_without_an_argument_names_it(bench: Bench) -> None:
+    verdict = bench.evaluate(
+        ("gemm_kernel[grid](a, b, c, M, N, K,", "gemm_kernel[grid](a, b, c, M, N,")
+    )
+    assert verdict.status is Status.CRASHED, verdict.message
+    assert "gemm_kernel" in verdict.message
+    assert "missing" in verdict.message
+
+
 def test_an_illegal_address_ends_one_worker_and_no_more(bench: Bench) -> None:
     wild = ("tl.store(c_ptr + ", "tl.store(c_ptr + 2**40 + ")
     verdict = bench.evaluate(wild)

@@ -97,6 +97,8 @@ class CudaTriton:
                 self._wrapper.restore()
                 call()
             torch.cuda.synchronize()
+        except LaunchFailed:
+            raise
         except Exception as error:
             if any(error is refusal for refusal in refusals):
                 raise BuildFailed(failure_log(error, self._source.root)) from None
