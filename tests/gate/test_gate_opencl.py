@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-from gate.errors import StaleCandidate
-from gate.evaluate import Budget
-from gate.values.candidate import Candidate, FileEdit
-from gate.values.verdict import Outcome, Status, Tier, Verdict
 from gate_builders import (
     GEMM_CL,
     GEMM_WORKLOAD,
@@ -20,6 +15,11 @@ from gate_builders import (
     SLOW_SCALE_CL,
     Worktree,
 )
+
+from gate.errors import StaleCandidate
+from gate.evaluate import Budget
+from gate.values.candidate import Candidate, FileEdit
+from gate.values.verdict import Outcome, Status, Tier, Verdict
 
 Trees = Callable[..., Worktree]
 Evaluate = Callable[..., Verdict]
