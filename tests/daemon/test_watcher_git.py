@@ -16,8 +16,8 @@ KERNELS = 2000
 
 
 def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=n", "-c", "user.email=e"]
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+    settings = ["-c", "user.name=n", "-c", "user.email=e", "-c", "core.fsync=none"]
+    subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 async def checkout(folder: Path, branch: str) -> None:
