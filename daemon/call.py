@@ -11,8 +11,9 @@ from typing import Any, cast
 from daemon import rpc
 from daemon.errors import Unavailable
 from daemon.handshake import hello
+from daemon.peer import is_other_user
 from daemon.protocol import MAX_FRAME_BYTES, HelloReply, Wire
-from daemon.runtime_dir import socket_path
+from daemon.rendezvous import NoDaemon, sockets
 from daemon.spawn import daemon_command, start
 from daemon.worktree import log_path
 
@@ -92,32 +93,27 @@ def _ask(
 
 
 def _connect(root: Path, command: Sequence[str], spawn: bool) -> socket.socket:
-    path = socket_path(root)
-    if (connected := _try(path)) is not None:
+    if (connected := _try(root)) is not None:
         return connected
     for pause_s in start(root, command, time.monotonic) if spawn else ():
         time.sleep(pause_s)
-        if (connected := _try(path)) is not None:
+        if (connected := _try(root)) is not None:
             return connected
-    raise no_daemon(root)
+    raise NoDaemon(root)
 
 
-def no_daemon(root: Path) -> Unavailable:
-    """The error where a daemon was wanted and none was to be started."""
-    return Unavailable(f"no daemon runs for {root}; `klineage daemon start` starts one")
-
-
-def _try(path: Path) -> socket.socket | None:
-    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        connected.connect(str(path))
-    except (FileNotFoundError, ConnectionRefusedError):
+def _try(root: Path) -> socket.socket | None:
+    for path in sockets(root):
+        connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connected.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):
+            connected.close()
+            continue
+        if not is_other_user(connected):
+            return connected
         connected.close()
-        return None
-    except BaseException:
-        connected.close()
-        raise
-    return connected
+    return None
 
 
 def _messages(connected: socket.socket) -> Iterator[rpc.Message]:

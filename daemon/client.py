@@ -14,10 +14,11 @@ import msgspec
 
 from daemon import rpc
 from daemon.backlog import Backlog
-from daemon.call import ConnectionLost, call_once, no_daemon
+from daemon.call import ConnectionLost, call_once
 from daemon.handshake import hello
+from daemon.peer import is_other_user
 from daemon.protocol import HelloReply, Resync, Wire
-from daemon.runtime_dir import socket_path
+from daemon.rendezvous import NoDaemon, sockets
 from daemon.spawn import daemon_command, start
 from daemon.stream import READ_LIMIT_BYTES, FrameWriter, read_frame
 
@@ -157,18 +158,22 @@ class Client:
 async def _connect(
     root: Path, command: Sequence[str], spawn: bool
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    path = socket_path(root)
-    if (streams := await _try(path)) is not None:
+    if (streams := await _try(root)) is not None:
         return streams
     for pause_s in start(root, command, time.monotonic) if spawn else ():
         await asyncio.sleep(pause_s)
-        if (streams := await _try(path)) is not None:
+        if (streams := await _try(root)) is not None:
             return streams
-    raise no_daemon(root)
+    raise NoDaemon(root)
 
 
-async def _try(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
-    try:
-        return await asyncio.open_unix_connection(path, limit=READ_LIMIT_BYTES)
-    except (FileNotFoundError, ConnectionRefusedError):
-        return None
+async def _try(root: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+    for path in sockets(root):
+        try:
+            reader, writer = await asyncio.open_unix_connection(path, limit=READ_LIMIT_BYTES)
+        except (FileNotFoundError, ConnectionRefusedError):
+            continue
+        if not is_other_user(writer.get_extra_info("socket")):
+            return reader, writer
+        writer.transport.abort()
+    return None

@@ -69,8 +69,16 @@ def differences(said: Hello, root: Path, interpreter: str, version: str) -> tupl
             f"the daemon is version {version}, this client {said.version}; "
             "`klineage daemon stop` lets the next command start the new one"
         )
-    if said.interpreter != interpreter:
+    if not _same_interpreter(said.interpreter, interpreter):
         found.append(f"the daemon runs under {interpreter}, this client under {said.interpreter}")
     if not Path(said.cwd).is_relative_to(root):
         found.append(f"the daemon serves {root}, you are in {said.cwd}")
     return tuple(found)
+
+
+def _same_interpreter(one: str, other: str) -> bool:
+    # `python` and `python3` of one environment are one interpreter; two environments made from
+    # one installation have the same real path, and are not.
+    return Path(one).parent == Path(other).parent and os.path.realpath(one) == os.path.realpath(
+        other
+    )

@@ -1,4 +1,4 @@
-"""Where the daemon's socket and lock are: a folder that is ours, private and local, or none."""
+"""Where the daemon's socket is: in a folder that is ours, private and local, or nowhere."""
 
 from __future__ import annotations
 
@@ -27,13 +27,8 @@ def socket_path(root: Path) -> Path:
     return path
 
 
-def lock_path(root: Path) -> Path:
-    """The file whose lock says that a daemon of this worktree is alive."""
-    return runtime_dir() / f"{worktree_id(root)}.lock"
-
-
 def runtime_dir() -> Path:
-    """The folder of sockets and locks, created (mode 0700) if it is not there.
+    """The folder of sockets, created (mode 0700) if it is not there.
 
     `$XDG_RUNTIME_DIR/klineage`, else `klineage` in the platform's runtime folder. Raises
     Unavailable, saying why each was refused, if neither is this user's alone and local.
@@ -85,8 +80,9 @@ def _refuse(folder: Path) -> str | None:
         return "is not a folder"
     if found.st_uid != os.getuid():
         return f"belongs to user {found.st_uid}, not to you ({os.getuid()})"
-    if stat.S_IMODE(found.st_mode) != 0o700:
-        return f"has mode {stat.S_IMODE(found.st_mode):04o}, not 0700; `chmod 700` it"
+    # Permissions alone: a folder made below a set-group-id one has that bit too.
+    if found.st_mode & 0o777 != 0o700:
+        return f"has mode {found.st_mode & 0o777:04o}, not 0700; `chmod 700` it"
     mount = mount_of(folder)
     if mount is not None and not mount.is_local:
         return f"is on a {mount.type} mount ({mount.point}), which cannot host a socket"

@@ -6,14 +6,13 @@ import asyncio
 import logging
 import os
 import socket
-import struct
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from daemon.connection import Connection, Handler
 from daemon.notices import Notices
+from daemon.peer import is_other_user, peer_uid
 from daemon.protocol import Hello, HelloReply
 from daemon.stream import READ_LIMIT_BYTES
 
@@ -48,7 +47,7 @@ class Server:
         self._hello = hello
         self._notices = notices
         self._presence = presence
-        self._owner = os.getuid() if owner is None else owner
+        self._owner = owner
         self._connections: dict[asyncio.Task[None], Connection] = {}
         self._requests: set[asyncio.Task[None]] = set()
 
@@ -82,9 +81,9 @@ class Server:
     def _accept(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tasks: asyncio.TaskGroup
     ) -> None:
-        uid = peer_uid(writer.get_extra_info("socket"))
-        if uid not in (None, self._owner):
-            log.warning("refused a connection of user %s", uid)
+        connected = writer.get_extra_info("socket")
+        if is_other_user(connected, self._owner):
+            log.warning("refused a connection of user %s", peer_uid(connected))
             writer.transport.abort()
             return
         connection = Connection(
@@ -133,17 +132,3 @@ def bind(path: Path) -> socket.socket:
     finally:
         os.umask(before)
     return listener
-
-
-def peer_uid(connected: socket.socket) -> int | None:
-    """User id of the process at the other end; None where the system does not say.
-
-    There the folder's mode alone keeps others out.
-    """
-    if sys.platform != "linux":
-        return None
-    # struct ucred of unix(7): pid, uid, gid.
-    size = struct.calcsize("3i")
-    credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    uid: int = struct.unpack("3i", credentials)[1]
-    return uid

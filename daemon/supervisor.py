@@ -27,12 +27,12 @@ from daemon.loop.publishing import Publisher
 from daemon.loop.trials import Trials
 from daemon.notices import Notices
 from daemon.protocol import Hello, HelloReply
-from daemon.runtime_dir import lock_path, socket_path
+from daemon.runtime_dir import socket_path
 from daemon.server import Server
 from daemon.transaction import ChangeLog
 from daemon.trust import Trust
 from daemon.watcher import Batch, Watcher
-from daemon.worktree import journal_path
+from daemon.worktree import journal_path, lock_path
 from gate.evaluate import Gate
 from library.store import Store, places
 
@@ -49,7 +49,7 @@ async def serve(root: Path) -> None:
     """
     configuration = load_configuration(root)
     with ExitStack() as resources:
-        instance = Instance(lock_path(root))
+        instance = Instance(lock_path(root), socket_path(root))
         resources.callback(instance.release)
         journal = Journal(journal_path(root))
         resources.callback(journal.close)

@@ -45,6 +45,15 @@ def log_path(root: Path) -> Path:
     return state_dir(root) / "daemon.log"
 
 
+def lock_path(root: Path) -> Path:
+    """The file whose lock says that a daemon of this worktree is alive, and where it listens.
+
+    Beside the journal and not beside the socket: two logins of one user may differ in
+    XDG_RUNTIME_DIR, and must not end up with two daemons on one journal.
+    """
+    return state_dir(root) / "daemon.lock"
+
+
 def journal_path(root: Path) -> Path:
     """The daemon's database."""
     return state_dir(root) / "journal.db"

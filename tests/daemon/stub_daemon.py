@@ -35,9 +35,9 @@ from daemon.protocol import (
     StatusView,
     Wire,
 )
-from daemon.runtime_dir import lock_path, socket_path
+from daemon.runtime_dir import socket_path
 from daemon.server import Handler, Server
-from daemon.worktree import journal_path
+from daemon.worktree import journal_path, lock_path
 
 
 def make_status(root: Path, clients: int = 0) -> StatusView:
@@ -130,7 +130,7 @@ async def serving(
     presence: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> AsyncIterator[StubDaemon]:
     """A daemon on the real socket path of `root`, in this process."""
-    instance = Instance(lock_path(root))
+    instance = Instance(lock_path(root), socket_path(root))
     journal = Journal(journal_path(root))
     stub = StubDaemon(root, journal, Notices(journal.events, queue_limit))
     stub.server = Server(

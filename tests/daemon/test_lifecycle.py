@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,13 +17,14 @@ import pytest
 from daemon import handshake
 from daemon.call import call_once
 from daemon.client import Client
-from daemon.errors import IoFailed, Unavailable, VersionMismatch
-from daemon.instance import holder
+from daemon.errors import Busy, IoFailed, Unavailable, VersionMismatch
+from daemon.instance import holder, terminate
 from daemon.protocol import Empty, Hello, Message, Ok, Shutdown, StatusView, Subscribe
-from daemon.runtime_dir import lock_path, socket_path
+from daemon.rendezvous import NoDaemon
+from daemon.runtime_dir import socket_path
 from daemon.server import bind
 from daemon.spawn import LOG_BYTES, daemon_command
-from daemon.worktree import log_path
+from daemon.worktree import lock_path, log_path
 
 
 def end(pid: int, sent: signal.Signals) -> int:
@@ -36,9 +38,14 @@ def end(pid: int, sent: signal.Signals) -> int:
 def no_daemon_stays(place: Path) -> Iterator[None]:
     """Whatever a test leaves running ends with it."""
     yield
-    pid = holder(lock_path(place))
-    if pid is not None:
-        end(pid, signal.SIGKILL)
+    found = holder(lock_path(place))
+    if found is not None:
+        end(found.pid, signal.SIGKILL)
+
+
+def running_pid(root: Path) -> int | None:
+    found = holder(lock_path(root))
+    return found and found.pid
 
 
 def status_of(root: Path, command: list[str]) -> StatusView:
@@ -61,12 +68,24 @@ async def test_the_first_client_starts_a_daemon_that_outlives_it(
 
 def test_a_blocking_call_starts_one_too(place: Path, stub_command: list[str]) -> None:
     pid = status_of(place, stub_command).pid
-    assert status_of(place, stub_command).pid == pid == holder(lock_path(place))
+    assert status_of(place, stub_command).pid == pid == running_pid(place)
 
 
 def test_a_daemon_is_in_a_session_of_its_own(place: Path, stub_command: list[str]) -> None:
     pid = status_of(place, stub_command).pid
     assert os.getsid(pid) == pid
+
+
+def test_a_login_with_another_runtime_folder_finds_the_same_daemon(
+    place: Path, stub_command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pid = status_of(place, stub_command).pid
+    other = socket_path(place)
+    # As over ssh or in a container, where nobody set it.
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setattr("platformdirs.user_runtime_dir", lambda: str(tmp_path / "r"))
+    assert socket_path(place) != other
+    assert status_of(place, stub_command).pid == pid
 
 
 async def test_clients_that_start_at_once_get_one_daemon(
@@ -83,6 +102,27 @@ def test_sigterm_ends_it_cleanly(place: Path, stub_command: list[str]) -> None:
     assert end(pid, signal.SIGTERM) == 0
     assert not socket_path(place).exists()
     assert holder(lock_path(place)) is None
+
+
+def test_one_that_cannot_be_reached_can_be_ended(place: Path, stub_command: list[str]) -> None:
+    pid = status_of(place, stub_command).pid
+    socket_path(place).unlink()
+    with pytest.raises(NoDaemon):
+        call_once(place, "ping", Empty(), spawn=False)
+    ended = terminate(lock_path(place))
+    assert ended is not None
+    assert ended.pid == pid
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert terminate(lock_path(place)) is None
+
+
+def test_one_that_does_not_end_is_named(place: Path, stub_command: list[str]) -> None:
+    pid = status_of(place, stub_command).pid
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(Busy, match=rf"`kill -9 {pid}` loses nothing"):
+        terminate(lock_path(place), within_s=0.05)
+    os.kill(pid, signal.SIGCONT)
+    os.waitpid(pid, 0)
 
 
 def test_shutdown_is_answered_before_it_ends(place: Path, stub_command: list[str]) -> None:
@@ -128,7 +168,7 @@ async def test_a_daemon_that_ends_as_a_client_comes_is_replaced_by_a_new_one(
     socket_path(place).unlink()
     let_in.close()
     client = await connecting
-    assert client.hello.pid == holder(lock_path(place))
+    assert client.hello.pid == running_pid(place)
     await client.close()
     end(client.hello.pid, signal.SIGTERM)
 
@@ -138,7 +178,7 @@ async def test_a_daemon_that_ends_as_a_client_comes_is_replaced_by_a_new_one(
     ending.close()
     socket_path(place).unlink()
     let_in.close()
-    assert (await calling).pid == holder(lock_path(place))
+    assert (await calling).pid == running_pid(place)
 
 
 def test_without_a_daemon_and_without_leave_to_start_one_it_says_how(place: Path) -> None:
@@ -227,6 +267,20 @@ def test_what_differs_between_client_and_daemon_is_said() -> None:
     assert found[2] == "the daemon serves /repo, you are in /elsewhere"
     same = Hello(1, "klineage", "0.1.0", "/usr/bin/python3", "/repo/kernels")
     assert handshake.differences(same, Path("/repo"), "/usr/bin/python3", "0.1.0") == ()
+
+
+def test_two_names_of_one_interpreter_are_no_difference(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    for name in ("one/python", "one/python3", "two/python"):
+        (tmp_path / name).symlink_to(sys.executable)
+
+    def found(name: str) -> tuple[str, ...]:
+        said = Hello(1, "klineage", "0.1.0", str(tmp_path / name), "/repo")
+        return handshake.differences(said, Path("/repo"), str(tmp_path / "one/python"), "0.1.0")
+
+    assert found("one/python3") == ()
+    assert len(found("two/python")) == 1
 
 
 def test_a_daemon_holds_on_without_its_starter(place: Path, stub_command: list[str]) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.errors import Busy, Unavailable
-from daemon.instance import Instance, holder
+from daemon.errors import Busy, IoFailed, Unavailable
+from daemon.instance import Holder, Instance, holder, last_holder
 from daemon.mounts import Mount, mount_in, mount_of
-from daemon.runtime_dir import lock_path, runtime_dir, socket_path
-from daemon.worktree import find_root, state_dir, worktree_id
+from daemon.rendezvous import sockets
+from daemon.runtime_dir import runtime_dir, socket_path
+from daemon.worktree import find_root, lock_path, state_dir, worktree_id
 
 
 @pytest.mark.parametrize("mark", [".git", "klineage.toml"])
@@ -84,7 +85,6 @@ def test_the_present_mount_table_can_be_read() -> None:
 def test_the_runtime_folder_is_made_private(place: Path) -> None:
     assert runtime_dir().stat().st_mode & 0o777 == 0o700
     assert socket_path(place).parent == runtime_dir()
-    assert lock_path(place).parent == runtime_dir()
 
 
 @pytest.fixture
@@ -102,6 +102,12 @@ def test_a_runtime_folder_of_another_mode_is_refused(no_fallback: Path, mode: in
     (no_fallback / "klineage").chmod(mode)
     with pytest.raises(Unavailable, match=f"has mode {mode:04o}, not 0700; `chmod 700` it"):
         runtime_dir()
+
+
+def test_a_set_group_id_bit_that_was_inherited_is_allowed(no_fallback: Path) -> None:
+    (no_fallback / "klineage").mkdir(mode=0o700)
+    (no_fallback / "klineage").chmod(0o2700)
+    assert runtime_dir() == no_fallback / "klineage"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
@@ -146,23 +152,41 @@ def test_a_path_too_long_for_a_socket_is_said(
 
 
 def test_one_daemon_holds_the_lock(place: Path) -> None:
-    lock = lock_path(place)
+    lock, socket = lock_path(place), socket_path(place)
     assert holder(lock) is None
-    held = Instance(lock)
-    assert holder(lock) == os.getpid()
-    with pytest.raises(Busy, match=rf"pid {os.getpid()}\) serves this worktree"):
-        Instance(lock)
+    held = Instance(lock, socket)
+    assert holder(lock) == Holder(os.getpid(), socket)
+    with pytest.raises(Busy, match=rf"pid {os.getpid()}, at {socket}\) serves this worktree"):
+        Instance(lock, socket)
     held.release()
     assert holder(lock) is None
-    Instance(lock).release()
+    assert last_holder(lock) == Holder(os.getpid(), socket)
+    Instance(lock, socket).release()
 
 
 def test_a_lock_dies_with_its_holder(place: Path) -> None:
     script = (
         "import os, signal, sys; from pathlib import Path; from daemon.instance import Instance;"
-        "held = Instance(Path(sys.argv[1])); os.kill(os.getpid(), signal.SIGKILL)"
+        "held = Instance(Path(sys.argv[1]), Path('socket'));"
+        "os.kill(os.getpid(), signal.SIGKILL)"
     )
-    killed = subprocess.run([sys.executable, "-c", script, lock_path(place)], check=False)
+    lock = lock_path(place)
+    killed = subprocess.run([sys.executable, "-c", script, lock], check=False)
     assert killed.returncode == -9
-    assert holder(lock_path(place)) is None
-    Instance(lock_path(place)).release()
+    assert holder(lock) is None
+    Instance(lock, socket_path(place)).release()
+
+
+def test_a_lock_that_is_just_being_taken_names_nobody(place: Path) -> None:
+    lock = lock_path(place)
+    lock.parent.mkdir(parents=True)
+    lock.write_text("")
+    assert last_holder(lock) is None
+    assert list(sockets(place)) == [socket_path(place)]
+
+
+def test_a_lock_that_cannot_be_made_says_what_to_set(place: Path) -> None:
+    state_dir(place).parent.parent.mkdir(parents=True)
+    state_dir(place).parent.write_text("a file in the way")
+    with pytest.raises(IoFailed, match="set XDG_STATE_HOME"):
+        Instance(lock_path(place), socket_path(place))

@@ -20,6 +20,7 @@ from stub_daemon import serving
 from daemon import protocol
 from daemon.client import Client
 from daemon.errors import RpcError, Stale, Unavailable
+from daemon.peer import is_other_user, peer_uid
 from daemon.protocol import (
     MAX_FRAME_BYTES,
     Apply,
@@ -34,7 +35,7 @@ from daemon.protocol import (
 )
 from daemon.rpc import write_request
 from daemon.runtime_dir import socket_path
-from daemon.server import bind, peer_uid
+from daemon.server import bind
 
 DEEP = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 100_000 + b"\n"
 
@@ -262,6 +263,8 @@ def test_the_other_end_is_known_by_its_user_id() -> None:
     one, other = socket.socketpair()
     with one, other:
         assert peer_uid(one) == os.getuid()
+        assert not is_other_user(one)
+        assert is_other_user(one, owner=os.getuid() + 1)
 
 
 async def test_the_socket_is_its_owners_alone_and_gone_after(place: Path) -> None:
