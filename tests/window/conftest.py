@@ -9,7 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from pilots import Opener
+
+# How long one example takes says nothing where cores are shared.
+settings.register_profile("shared cores", deadline=None)
+settings.load_profile("shared cores")
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from textual import events
 from textual.pilot import Pilot
 
 from klineage_tui.app import Window
-from klineage_tui.state import Link
 
 WITHIN_S = 20
 
@@ -53,9 +52,14 @@ class Opened:
     async def until_shown(self, *texts: str) -> None:
         await self.until(lambda: all(text in self.screen for text in texts))
 
-    async def live(self) -> None:
-        """Connected, drawn, and the diff in place."""
-        await self.until(lambda: self.window.view.queue.link is Link.LIVE)
+    async def settled(self) -> str:
+        """The screen once nothing on it moves any more."""
+        before = ""
+        while before != self.screen:
+            before = self.screen
+            for _ in range(3):
+                await self.pilot.pause()
+        return before
 
 
 @dataclass(frozen=True)

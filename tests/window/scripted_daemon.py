@@ -43,9 +43,9 @@ from daemon.protocol import (
     Watch,
     Wire,
 )
-from daemon.runtime_dir import lock_path, socket_path
+from daemon.runtime_dir import socket_path
 from daemon.server import Handler, Server
-from daemon.worktree import journal_path
+from daemon.worktree import journal_path, lock_path
 from klineage_tui.session import Connect, Connection
 
 Script = Callable[["ScriptedDaemon"], None]
@@ -59,6 +59,7 @@ class ScriptedDaemon:
     notices: Notices
     snapshot: Snapshot
     asked: list[Wire] = field(default_factory=list)
+    methods: list[str] = field(default_factory=list)
     refusals: dict[str, RpcError] = field(default_factory=dict)
     """Method → what it refuses with."""
     held: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -105,6 +106,7 @@ class ScriptedDaemon:
     def _recorded(self, method: str, answer: Handler) -> Handler:
         async def handle(params: Any) -> Wire:
             self.asked.append(params)
+            self.methods.append(method)
             if method in self.held:
                 await self.held[method].wait()
             if method in self.refusals:
@@ -190,7 +192,7 @@ class ScriptedDaemon:
 @asynccontextmanager
 async def scripted(root: Path, snapshot: Snapshot | None = None) -> AsyncIterator[ScriptedDaemon]:
     """The daemon of `root`, served on its real socket until the block ends or it is told to stop."""
-    instance = Instance(lock_path(root))
+    instance = Instance(lock_path(root), socket_path(root))
     journal = Journal(journal_path(root))
     daemon = ScriptedDaemon(root, Notices(journal.events), snapshot or make_snapshot())
     server = Server(root, socket_path(root), daemon.handlers(), daemon.hello, daemon.notices)
