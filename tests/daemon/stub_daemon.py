@@ -1,7 +1,7 @@
 """A daemon in small: the real lock, journal, socket and protocol, with stub handlers.
 
 `python stub_daemon.py --root ROOT` serves until SIGTERM or `shutdown`; `--fail` dies at its start;
-`--leave-running` leaves a job running. Import `serving` to have one in a test's own process.
+`--leave-running` leaves a job running; `--chatter` publishes without a pause. Import `serving` to have one in a test's own process.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ async def serving(
         instance.release()
 
 
-async def main(root: Path, leave_running: bool) -> None:
+async def main(root: Path, leave_running: bool, chatter: bool) -> None:
     async with serving(root) as stub:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, stub.stop.set)
@@ -163,6 +163,9 @@ async def main(root: Path, leave_running: bool) -> None:
             stub.notices.publish("message", level="warning", text=line)
         if leave_running:
             stub.journal.jobs.begin("0123456789ab", "closure", "screen")
+        while chatter and not stub.stop.is_set():
+            stub.notices.publish("message", level="info", text="chatter")
+            await asyncio.sleep(0)
         await stub.stop.wait()
 
 
@@ -171,10 +174,11 @@ if __name__ == "__main__":
     parser.add_argument("--root", type=Path, required=True)
     parser.add_argument("--fail", action="store_true")
     parser.add_argument("--leave-running", action="store_true")
+    parser.add_argument("--chatter", action="store_true")
     options = parser.parse_args()
     if options.fail:
         sys.exit("no device: /dev/nothing")
     try:
-        asyncio.run(main(options.root, options.leave_running))
+        asyncio.run(main(options.root, options.leave_running, options.chatter))
     except Busy:
         sys.exit(ALREADY_RUNNING_EXIT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import select
 import signal
 import socket
@@ -19,12 +20,13 @@ from daemon.call import call_once
 from daemon.client import Client
 from daemon.errors import Busy, IoFailed, Unavailable, VersionMismatch
 from daemon.instance import holder, terminate
+from daemon.journal import Journal
 from daemon.protocol import Empty, Hello, Message, Ok, Shutdown, StatusView, Subscribe
 from daemon.rendezvous import NoDaemon
 from daemon.runtime_dir import socket_path
 from daemon.server import bind
 from daemon.spawn import LOG_BYTES, daemon_command
-from daemon.worktree import lock_path, log_path
+from daemon.worktree import journal_path, lock_path, log_path
 
 
 def end(pid: int, sent: signal.Signals) -> int:
@@ -179,6 +181,29 @@ async def test_a_daemon_that_ends_as_a_client_comes_is_replaced_by_a_new_one(
     socket_path(place).unlink()
     let_in.close()
     assert (await calling).pid == running_pid(place)
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_what_a_client_was_told_is_in_the_journal_after_sigkill(
+    place: Path, stub_command: list[str], seed: int
+) -> None:
+    client = await Client.connect(place, command=[*stub_command, "--chatter"])
+    await client.call("subscribe", Subscribe())
+    told: list[int] = []
+    enough = random.Random(seed).randrange(1, 400)
+    async for _, notice in client.notices():
+        # One that fell behind is told to resync in between; what it was told is kept all the same.
+        if isinstance(notice, Message):
+            told.append(notice.seq)
+            if len(told) == enough:
+                end(client.hello.pid, signal.SIGKILL)
+    await client.close()
+    journal = Journal(journal_path(place))
+    kept = {seq for (seq,) in journal.connection.execute("SELECT seq FROM events")}
+    assert len(told) >= enough
+    assert set(told) <= kept
+    assert journal.events.next_seq() > max(told)
+    journal.close()
 
 
 def test_without_a_daemon_and_without_leave_to_start_one_it_says_how(place: Path) -> None:
