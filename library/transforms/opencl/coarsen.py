@@ -66,6 +66,8 @@ class _Coarsened:
 
     def _names(self) -> tuple[Mapping[str, str], ...]:
         """For each of the neighbours, the new names of what depends on the id."""
+        for name in self._varying & set(self._source.parameters):
+            raise StuckError(f"parameter {name} is changed to something that depends on the id")
         for joint in ("", "_"):
             copies = tuple(
                 {name: f"{name}{joint}{i}" for name in self._varying if i or name != self._variable}

@@ -279,9 +279,7 @@ __kernel void f(__global const float *x, __global float *y, int H, int W)
     ),
 )
 
-SCALE_OPEN = Case(
-    SCALE_SWAPPED.source, SCALE_SWAPPED.workload.replace(', "local": (1, 1)', "")
-)
+SCALE_OPEN = Case(SCALE_SWAPPED.source, SCALE_SWAPPED.workload.replace(', "local": (1, 1)', ""))
 
 GEMM_BIAS_GUARDED = Case(
     """

@@ -101,7 +101,9 @@ def test_a_card_whose_feature_is_there_is_not_offered_again() -> None:
 
 def test_an_edit_leaves_everything_else_as_it_was() -> None:
     files = cases.SGEMM.files()
-    files["k.cl"] = b"// a head note\n" + files["k.cl"] + b"\n\nint unrelated(int x) { return  x ; }\n"
+    files["k.cl"] = (
+        b"// a head note\n" + files["k.cl"] + b"\n\nint unrelated(int x) { return  x ; }\n"
+    )
     after = applied("vector-columns-8", target_of(files))
     assert after["k.cl"].startswith(b"// a head note\n\nkernel void f(const int M")
     assert after["k.cl"].endswith(b"\n\nint unrelated(int x) { return  x ; }\n")
