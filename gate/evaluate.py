@@ -175,7 +175,8 @@ class Gate:
         try:
             if reason := self._ungateable(baseline, candidate, workload):
                 raise reason
-            arms = self._baseline_arm(baseline), self._candidate_arm(baseline, candidate)
+            kept = self._baseline_arm(baseline)
+            arms = kept, self._candidate_arm(baseline, candidate, kept)
             evaluation = Evaluation(
                 workload=workload,
                 oracle=self._oracle,
@@ -222,8 +223,7 @@ class Gate:
     def release_idle(self) -> None:
         """End the workers kept between calls; the next call starts its own."""
         self._oracle.close()
-        if self._baseline is not None:
-            self._baseline.close()
+        self._forget_baseline()
         self._pool.end_all()
 
     def close(self) -> None:
@@ -295,33 +295,42 @@ class Gate:
         """The kept baseline if it is this kernel's bytes, else a new one."""
         key = "\n".join([kernel.entry, *(f"{f.path} {f.digest}" for f in kernel.files)])
         if self._baseline is None or key != self._baseline_key:
-            if self._baseline is not None:
-                self._baseline.close()
-            self._baseline = self._arm("baseline", kernel, AS_IT_STANDS)
+            self._forget_baseline()
+            staged = self._stage(kernel, AS_IT_STANDS)
+            deadlines = self._settings.deadlines
+            self._baseline = Arm("baseline", staged, self._pool, deadlines, self._exchange)
             self._baseline_key = key
         return self._baseline
 
-    def _candidate_arm(self, kernel: Kernel, candidate: Candidate) -> Arm:
-        return self._arm("candidate", kernel, candidate)
+    def _candidate_arm(self, kernel: Kernel, candidate: Candidate, baseline: Arm) -> Arm:
+        """A kernel as it stands is one staged kernel, built once, in two arms."""
+        staged = self._stage(kernel, candidate) if candidate.edits else baseline.kernel
+        return Arm("candidate", staged, self._pool, self._settings.deadlines, self._exchange)
 
-    def _arm(self, name: str, kernel: Kernel, candidate: Candidate) -> Arm:
+    def _stage(self, kernel: Kernel, candidate: Candidate) -> StagedKernel:
         if kernel.launch is None:
             raise GateError(f"{kernel.path}: no launch was found for {kernel.entry}")
-        folder = self._scratch / f"{name}-{next(self._numbers)}"
+        folder = self._scratch / f"kernel-{next(self._numbers)}"
         files = candidate.files_over(kernel)
         device = self._settings.devices.get(kernel.language.value, "")
-        staged: StagedKernel = stage(kernel, kernel.launch, files, self._root, folder, device)
-        return Arm(name, staged, self._pool, self._settings.deadlines, self._exchange)
+        return stage(kernel, kernel.launch, files, self._root, folder, device)
 
     def _put_away(self, arms: tuple[Arm, Arm], tier: Tier) -> None:
         """End the candidate's worker; keep the baseline's for the next candidate of a screen."""
         baseline, candidate = arms
         candidate.close()
-        shutil.rmtree(candidate.kernel.folder, ignore_errors=True)
+        if candidate.kernel is not baseline.kernel:
+            shutil.rmtree(candidate.kernel.folder, ignore_errors=True)
         if tier is Tier.SCREEN:
             self._pool.make_ready(candidate.kernel.language)
         else:
             baseline.close()
+
+    def _forget_baseline(self) -> None:
+        if self._baseline is not None:
+            self._baseline.close()
+            shutil.rmtree(self._baseline.kernel.folder, ignore_errors=True)
+        self._baseline = None
 
     def _ask_platform(self, language: Language) -> Platform:
         worker = self._pool.runner(language.value)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from gate_builders import Worktree
 
 from gate.evaluate import AS_IT_STANDS, Budget, Gate
 from gate.settings import ConfirmSettings, DeadlineSettings, GateSettings, ScreenSettings
@@ -14,7 +15,6 @@ from gate.values.candidate import Candidate
 from gate.values.kernel import Language
 from gate.values.platform import Platform
 from gate.values.verdict import Tier, Verdict
-from gate_builders import Worktree
 
 QUICK = GateSettings(
     screen=ScreenSettings(cell_ms=4.0, seconds=0.2),

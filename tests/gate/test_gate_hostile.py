@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -36,10 +35,10 @@ def processes_under(scratch: Path) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                where = os.readlink(entry / "cwd")
+                where = (entry / "cwd").readlink()
             except OSError:
                 continue
-            if where.startswith(str(scratch)):
+            if where.is_relative_to(scratch):
                 found.append(int(entry.name))
     return found
 

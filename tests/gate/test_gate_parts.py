@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -173,46 +174,35 @@ def test_the_parent_loads_no_numpy_and_no_runtime() -> None:
 
 def test_a_worker_dies_with_its_parent_even_in_an_endless_launch(tmp_path: Path) -> None:
     """The parent is killed with SIGKILL, so nothing of ours runs; the kernel's signal does it."""
+    (tmp_path / "w.py").write_text(
+        "import os\n"
+        "os.fork()\n"
+        f"with open({str(tmp_path / 'fifo')!r}, 'w') as fifo:\n"
+        "    fifo.write(f'{os.getpid()} ')\n"
+        "while True: pass\n"
+    )
+    os.mkfifo(tmp_path / "fifo")
     code = textwrap.dedent(
         f"""
-        import os, sys, threading
+        import os, threading
         from pathlib import Path
+        from gate.messages import Loaded
         from gate.pool import WorkerPool
         from gate.settings import GateSettings
-        worker = WorkerPool(GateSettings(), Path({str(tmp_path / "s")!r}), os.environ).oracle()
-        data = Path({str(tmp_path / "w.py")!r})
-        data.write_text("import os\\nos.write(2, b'in')\\nos.fork()\\nwhile True: pass")
-        print(worker.pid, flush=True)
-        from gate.messages import Loaded
-        from gate.worker_process import WorkerProcess
-        feed = worker._output.feed
-        params = {{"path": str(data), "data": str(data), "root": str(data.parent)}}
-        def look():
-            while "in" not in worker._output.text():
-                pass
-            print("looping", flush=True)
-        threading.Thread(target=look, daemon=True).start()
+        folder = Path({str(tmp_path)!r})
+        worker = WorkerPool(GateSettings(), folder / "scratch", os.environ).oracle()
+        params = {{"path": str(folder / "w.py"), "data": str(folder / "w.py"), "root": str(folder)}}
         worker.call("load", params, Loaded, 60.0, threading.Event())
         """
     )
-    parent = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    assert parent.stdout is not None
-    group = int(parent.stdout.readline())
-    assert parent.stdout.readline() == "looping\n"
-    os.kill(parent.pid, signal.SIGKILL)
-    parent.wait()
-    parent.stdout.close()
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) as parent:
+        told: list[str] = []
+        while len(told) < 2:
+            told += (tmp_path / "fifo").read_text().split()
+        watched = [os.pidfd_open(int(pid)) for pid in told]
+        os.kill(parent.pid, signal.SIGKILL)
 
-    await_end_of_group(group)
-
-
-def await_end_of_group(group: int) -> None:
-    """Returns once the group has no member left; the test's own timeout is the limit."""
-    while True:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return
-        os.sched_yield()
+    for process in watched:
+        # Readable once the process has ended.
+        assert select.select([process], [], [], 10.0)[0] == [process]
+        os.close(process)

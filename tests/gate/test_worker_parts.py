@@ -34,12 +34,9 @@ def test_frames_survive_any_split(messages: list[dict[str, object]], step: int) 
     assert [encode(message)[4:] for message in messages] == bodies
 
 
-@given(st.binary(max_size=200))
-def test_garbage_is_a_frame_too_long_or_waits(data: bytes) -> None:
-    try:
-        Decoder().feed(data)
-    except FrameTooLong as error:
-        assert str(MAX_FRAME_BYTES) in str(error)
+def test_a_frame_that_announces_too_much_is_refused() -> None:
+    with pytest.raises(FrameTooLong, match=str(MAX_FRAME_BYTES)):
+        Decoder().feed(b"\xff\xff\xff\xff")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint64", "bool", "float16"])
