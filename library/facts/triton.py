@@ -16,13 +16,14 @@ from library.facts.triton_constants import constant
 from library.facts.triton_gemm_facts import GEMM_FACTS
 from library.facts.triton_launch_facts import LAUNCH_FACTS, Function
 from library.facts.triton_model import Model
+from library.facts.triton_operand_facts import OPERAND_FACTS
 from library.facts.triton_row_facts import ROW_FACTS
 from library.facts.triton_tensors import scalar
 from library.features.triton import features_of
 from library.languages.python_source import GRAMMAR, inside
 from library.target import Captures, Feature
 
-FUNCTIONS: Mapping[str, Function] = {**LAUNCH_FACTS, **GEMM_FACTS, **ROW_FACTS}
+FUNCTIONS: Mapping[str, Function] = {**LAUNCH_FACTS, **GEMM_FACTS, **OPERAND_FACTS, **ROW_FACTS}
 """Fact functions a card's checks may call on a Triton kernel; docs/triton.md describes them."""
 
 

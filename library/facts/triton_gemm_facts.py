@@ -7,27 +7,21 @@ from collections.abc import Mapping
 from gate.values.workload import Axes, shape_label
 from library.fact import Answer, Argument, Known, Missing
 from library.facts.triton_constants import constant, definition
-from library.facts.triton_gemm import Gemm, Operand, gemm_of, program_ids_of
-from library.facts.triton_grid import grid_blocks
-from library.facts.triton_host import extents, stride, tensor
+from library.facts.triton_gemm import NO_GEMM, gemm_of
+from library.facts.triton_grid import grid_blocks, grid_tuple
 from library.facts.triton_launch_facts import (
     Function,
-    element_bytes,
     first_shape,
-    host_node,
     missing_shape,
-    stride_of,
 )
 from library.facts.triton_model import Model
-from library.facts.triton_offsets import Bound, argument, bounds_of, is_loop_bound
-from library.facts.triton_pointers import Address, address_of, extents_bounded
+from library.facts.triton_offsets import argument, bounds_of
+from library.facts.triton_operand_facts import operand_bytes
+from library.facts.triton_pointers import address_of, extents_bounded
+from library.facts.triton_program_ids import linear_id_of, persistent_loop, program_ids_of
 from library.facts.triton_tensors import scalar
 from library.languages.python_source import line_of
 
-NO_GEMM = Missing(
-    "no tiled product was recognised (one tl.dot in one loop over K, into a tl.zeros tile)",
-    "judge it by hand; the form is described in docs/triton.md",
-)
 ATOMICS = tuple(f"atomic_{op}" for op in ("add", "max", "min", "and", "or", "xor", "xchg", "cas"))
 
 
@@ -114,17 +108,57 @@ def _first_shape_tiles(model: Model, arguments: tuple[Argument, ...], axes: Axes
     return Known(count, f"{rows.value} x {columns.value} in tiles of {tile[0]} x {tile[1]}")
 
 
+def output_bounds(model: Model) -> tuple[str, str] | None:
+    """Names of the output's rows and columns, from the mask of a 2-D store: ("M", "N")."""
+    for kind, call in model.accesses():
+        bounds = {b.offset.axis: b for b in bounds_of(model, call) or ()}
+        if kind == "store" and set(bounds) == {0, 1}:
+            return model.canonical(bounds[0].bound), model.canonical(bounds[1].bound)
+    return None
+
+
 def gemm_extents(model: Model, shape: Axes | None) -> tuple[Answer, Answer]:
     """Rows and columns of the output at a shape, from the bounds of the store's mask."""
-    for kind, call in model.accesses():
-        if kind != "store":
-            continue
-        bounds = {b.offset.axis: b for b in bounds_of(model, call) or ()}
-        if set(bounds) == {0, 1}:
-            rows, columns = (scalar(model, model.canonical(bounds[i].bound), shape) for i in (0, 1))
-            return rows, columns
+    bounds = output_bounds(model)
+    if bounds is not None:
+        return scalar(model, bounds[0], shape), scalar(model, bounds[1], shape)
     missing = Missing("no masked 2-D store says the output's extents", "mask the store by M and N")
     return missing, missing
+
+
+def _first_shape_operand_bytes(
+    model: Model, arguments: tuple[Argument, ...], axes: Axes | None
+) -> Answer:
+    """Size of A and B together at the first declared shape."""
+    gemm, shape = gemm_of(model), first_shape(model)
+    if gemm is None:
+        return NO_GEMM
+    if shape is None:
+        return missing_shape(model)
+    rows, columns = gemm_extents(model, shape)
+    depth, size = scalar(model, gemm.loop.bound, shape), operand_bytes(model, shape)
+    known = [int(str(a.value)) for a in (rows, columns, depth, size) if isinstance(a, Known)]
+    missing = [a for a in (rows, columns, depth, size) if isinstance(a, Missing)]
+    if missing:
+        return missing[0]
+    m, n, k, width = known
+    return Known((m + n) * k * width, f"A {m} x {k} and B {k} x {n} at {shape_label(shape)}")
+
+
+def _first_shape_k_blocks(
+    model: Model, arguments: tuple[Argument, ...], axes: Axes | None
+) -> Answer:
+    """Trips of the loop over K at the first declared shape."""
+    gemm, shape = gemm_of(model), first_shape(model)
+    if gemm is None:
+        return NO_GEMM
+    if shape is None:
+        return missing_shape(model)
+    extent, block = scalar(model, gemm.loop.bound, shape), _tile(model, "k", shape)
+    if isinstance(extent, Missing) or isinstance(block, Missing):
+        return extent if isinstance(extent, Missing) else block
+    count = -(-int(str(extent.value)) // max(int(str(block.value)), 1))
+    return Known(count, f"{gemm.loop.bound}={extent.value} in blocks of {block.value}")
 
 
 def _canonical_pids(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
@@ -142,29 +176,32 @@ def _order_free(model: Model, arguments: tuple[Argument, ...], axes: Axes | None
     for name in ATOMICS:
         for call in model.calls(name):
             return Known(False, f"tl.{name} on line {line_of(call)}")
+    if not model.calls("program_id"):
+        return Known(False, "no tl.program_id is read")
+    reads = len(model.calls("program_id")) + len(model.calls("num_programs"))
     gemm = gemm_of(model)
-    ids = program_ids_of(model, gemm) if gemm is not None else None
-    if ids is None:
-        return Known(False, "the tile is not decoded from program ids in plain row-major order")
-    if model.calls("num_programs") and "num_programs(0) *" not in ids.linear:
-        return Known(False, "tl.num_programs is used: the grid may be persistent")
+    linear, ids = linear_id_of(model), program_ids_of(model, gemm) if gemm is not None else None
+    looped = 2 if persistent_loop(model) is not None else 0
+    expected = 4 if linear is not None else looped or (2 if ids is not None else reads)
+    one_axis = ids is not None and ids.linear.isidentifier() and not looped
+    if reads != (1 if one_axis else expected):
+        return Known(False, "program ids are read beyond the choice of the tile")
     return Known(True, "no atomics; program ids only choose the tile")
 
 
-def _tail_mask_only(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
-    """Whether both operands' masks have a term that only cuts off the last block of K."""
+def _two_axis_grid(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
+    """Whether the tile comes from a 2-D grid in launch order, grouped or not, and the host writes
+    the grid as a pair."""
     gemm = gemm_of(model)
     if gemm is None:
         return Known(False, NO_GEMM.reason)
-    if not gemm.loop.bound.isidentifier():
-        return Known(False, f"the loop runs over `{gemm.loop.bound}`, which is no parameter")
-    for operand in (gemm.a, gemm.b):
-        if len(operand.loads) != 1:
-            return Known(False, f"{operand.name} is not loaded by exactly one masked tl.load")
-        bounds = bounds_of(model, operand.loads[0])
-        if not bounds or not any(is_loop_bound(model, bound, gemm.loop) for bound in bounds):
-            return Known(False, f"the mask of {operand.name} has no term that cuts off K's tail")
-    return Known(True, f"masks of {gemm.a.name} and {gemm.b.name} cut off the last {gemm.block_k}")
+    ids, grid = program_ids_of(model, gemm), grid_tuple(model)
+    plain = ids is not None and not ids.linear.isidentifier()
+    if not plain and linear_id_of(model) is None:
+        return Known(False, "the tile is not read from two program ids")
+    if grid is None or len(grid.named_children) != 2 or output_bounds(model) is None:
+        return Known(False, "the grid is not a pair of tile counts over the store's bounds")
+    return Known(True, f"a {model.text(grid)} grid")
 
 
 def _k_divides_somewhere(
@@ -200,116 +237,6 @@ def _adds_dot(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) 
     return Known(not carried, f"line {line_of(gemm.update)}: {model.text(gemm.update)}")
 
 
-def _launch_passes_tiles(
-    model: Model, arguments: tuple[Argument, ...], axes: Axes | None
-) -> Answer:
-    """Whether the launch itself passes each tile constant, as a number or a name."""
-    gemm = gemm_of(model)
-    if gemm is None:
-        return Known(False, NO_GEMM.reason)
-    for name in (gemm.block_m, gemm.block_n, gemm.block_k):
-        node = host_node(model, name)
-        if node is None or node.type not in ("identifier", "integer"):
-            return Known(False, f"the launch does not pass {name} as a number or a name")
-    return Known(True, "the launch passes each block size")
-
-
-def _operand_bytes(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
-    gemm = gemm_of(model)
-    if gemm is None:
-        return NO_GEMM
-    address = operand_address(model, gemm.a)
-    if address is None:
-        return Missing(f"the loads of {gemm.a.name} are no plain sums", "judge it by hand")
-    return element_bytes(model, address.base, axes)
-
-
-def operand_address(model: Model, operand: Operand) -> Address | None:
-    """The one address all loads of an operand share, or None."""
-    found = {address_of(model, load) for load in operand.loads}
-    return found.pop() if len(found) == 1 else None
-
-
-def matrix_of(model: Model, gemm: Gemm, operand: Operand) -> str | None:
-    """The wrapper's tensor an operand walks as a plain 2-D tile, or None.
-
-    Its address must be base + rows * stride(0) + columns * stride(1), with no further terms but the
-    loop's own advance, and its masks must end at exactly the tensor's extents.
-    """
-    address = operand_address(model, operand)
-    if address is None or address.scalars or len(address.terms) != 2:
-        return None
-    name = tensor(model, address.base)
-    by_axis = {term.offset.axis: term for term in address.terms}
-    if name is None or set(by_axis) != {0, 1}:
-        return None
-    for axis, term in by_axis.items():
-        node = host_node(model, term.stride)
-        step = stride(model, node) if node is not None else None
-        unit = term.stride == "1" and axis == 1
-        if not unit and (step is None or (step.tensor, step.index) != (name, axis)):
-            return None
-    along_k = 1 if operand is gemm.a else 0
-    advance = {"*".join(sorted((gemm.block_k, by_axis[along_k].stride)))}
-    if {"*".join(sorted(a.split("*"))) for a in address.advances} - advance - {gemm.block_k}:
-        return None
-    limits = [(term.offset.wrap, axis) for axis, term in by_axis.items() if term.offset.wrap]
-    for load in operand.loads:
-        bounds = bounds_of(model, load)
-        if bounds is None:
-            return None
-        limits += [(_limit(model, gemm, bound), bound.offset.axis) for bound in bounds]
-    for text, axis in limits:
-        node = host_node(model, text)
-        dimensions = extents(model, node) if node is not None else frozenset()
-        if (name, axis) not in {(d.tensor, d.index) for d in dimensions}:
-            return None
-    return name
-
-
-def _limit(model: Model, gemm: Gemm, bound: Bound) -> str:
-    """The extent a bound keeps offsets inside: `K` also for `offs < K - k * BLOCK_K`."""
-    if is_loop_bound(model, bound, gemm.loop):
-        return gemm.loop.bound
-    return model.canonical(bound.bound)
-
-
-def _operands_are_matrices(
-    model: Model, arguments: tuple[Argument, ...], axes: Axes | None
-) -> Answer:
-    gemm = gemm_of(model)
-    if gemm is None:
-        return Known(False, NO_GEMM.reason)
-    for operand in (gemm.a, gemm.b):
-        if matrix_of(model, gemm, operand) is None:
-            text = f"{operand.name} is not a tile of a whole 2-D tensor, masked at its extents"
-            return Known(False, text)
-    return Known(True, f"{gemm.a.name} and {gemm.b.name} are tiles of whole 2-D tensors")
-
-
-def _rows_aligned(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
-    """Whether rows of both operands start on a multiple of so many bytes at the first shape."""
-    gemm, shape = gemm_of(model), first_shape(model)
-    wanted = arguments[0] if arguments and isinstance(arguments[0], int) else 16
-    if gemm is None:
-        return NO_GEMM
-    if shape is None:
-        return missing_shape(model)
-    for operand in (gemm.a, gemm.b):
-        address = operand_address(model, operand)
-        if address is None:
-            return Missing(f"the loads of {operand.name} are no plain sums", "judge it by hand")
-        steps = [stride_of(model, address.base, dimension, shape) for dimension in (0, 1)]
-        size = element_bytes(model, address.base, shape)
-        unknown = [answer for answer in (*steps, size) if isinstance(answer, Missing)]
-        if unknown:
-            return unknown[0]
-        row, column, width = (int(str(a.value)) for a in (*steps, size) if isinstance(a, Known))
-        if column != 1 or row * width % wanted:
-            return Known(False, f"strides of {address.base} are {row}, {column} of {width} bytes")
-    return Known(True, f"rows start on {wanted} bytes at {shape_label(shape)}")
-
-
 GEMM_FACTS: Mapping[str, Function] = {
     "is_gemm": _is_gemm,
     "tile_m": _tile_m,
@@ -320,13 +247,11 @@ GEMM_FACTS: Mapping[str, Function] = {
     "masks_follow_tiles": _masks_follow,
     "first_shape_tiles": _first_shape_tiles,
     "canonical_row_major_pids": _canonical_pids,
+    "two_axis_grid": _two_axis_grid,
     "program_order_free": _order_free,
-    "mask_only_cuts_tail": _tail_mask_only,
+    "first_shape_operand_bytes": _first_shape_operand_bytes,
+    "first_shape_k_blocks": _first_shape_k_blocks,
     "k_divides": _k_divides_somewhere,
     "accumulates_fp32": _accumulates_fp32,
     "adds_dot": _adds_dot,
-    "launch_passes_tiles": _launch_passes_tiles,
-    "operand_bytes": _operand_bytes,
-    "operands_are_matrices": _operands_are_matrices,
-    "rows_aligned": _rows_aligned,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from gate.values.workload import Axes, shape_label
@@ -47,7 +48,12 @@ def missing_shape(model: Model) -> Missing:
 
 
 def host_node(model: Model, name: str) -> Node | None:
-    """What the launch passes for a kernel parameter."""
+    """What the launch passes for a kernel parameter; None if the kernel assigns it another value."""
+    for node in model.assignments.get(name, ()):
+        right = node.child_by_field_name("right")
+        written = model.canonical(right) if right is not None else ""
+        if not re.fullmatch(rf"{re.escape(name)}//(\w+)\*\1", written):  # exact rounding is allowed
+            return None
     return model.site.arguments.get(name) if model.site is not None else None
 
 

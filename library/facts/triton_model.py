@@ -165,6 +165,8 @@ class Model:
     def _reaching(self, use: Node) -> Node | None:
         """The value of the only assignment that can reach a use of a name, or None."""
         bindings = self.assignments.get(self.text(use), ())
+        if any(parameter.name == self.text(use) for parameter in self.parameters):
+            return None
         before = [node for node in bindings if node.end_byte <= use.start_byte]
         if not before or before[-1].type != "assignment":
             return None

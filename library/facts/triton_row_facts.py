@@ -17,10 +17,12 @@ from library.facts.triton_launch_facts import (
 )
 from library.facts.triton_model import Loop, Model
 from library.facts.triton_offsets import argument, bounds_of
-from library.facts.triton_rows import RowPasses, row_passes_of, tail_masked
+from library.facts.triton_pointers import address_of
+from library.facts.triton_rows import RowPasses, row_integers, row_passes_of, tail_masked
 from library.facts.triton_softmax import softmax_passes_of
 from library.facts.triton_tensors import scalar
 from library.languages.python_source import Node, line_of, nodes_of
+from library.languages.triton_kernels import is_jit
 from library.target import Locus
 
 NO_ROWS = "the kernel's loops are not several passes over the same row"
@@ -128,6 +130,31 @@ def row_bound(model: Model) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
+def _row_block(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
+    """Elements of a row a program handles at a time, where the source says."""
+    blocks = {
+        term.offset.block
+        for _, call in model.accesses()
+        if (address := address_of(model, call)) is not None
+        for term in address.terms
+    }
+    if row_bound(model) is None or len(blocks) != 1:
+        return Missing("no block of a row was recognised", "judge it by hand")
+    return _number(model, blocks.pop(), axes)
+
+
+def _rows_by_integers(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
+    """Whether rows are placed and bounded by integer parameters the kernel leaves alone."""
+    names = row_integers(model)
+    if not names:
+        return Known(
+            False, "accesses are not masked rows at integer strides, or are rounded already"
+        )
+    if not any(is_jit(model.module, d) for d in model.function.decorators):
+        return Known(False, f"{model.kernel.entry} is not decorated with jit")
+    return Known(True, f"rows are placed by {', '.join(names)}")
+
+
 def _tails_masked(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
     rows = row_passes_of(model)
     if rows is None:
@@ -201,6 +228,8 @@ ROW_FACTS: Mapping[str, Function] = {
     "row_passes": _row_passes,
     "row_width": _row_width,
     "row_width_here": _row_width_here,
+    "row_block": _row_block,
+    "rows_by_integers": _rows_by_integers,
     "tails_masked": _tails_masked,
     "row_block_editable": _block_editable,
     "read_twice": _read_twice,

@@ -44,6 +44,26 @@ def row_passes_of(model: Model) -> RowPasses | None:
     return RowPasses(loops, loops[0].bound, loops[0].block, reread)
 
 
+def row_integers(model: Model) -> tuple[str, ...]:
+    """Integer parameters that place and bound the rows of a one-axis kernel: strides and width.
+
+    Empty if an access is of another form, or if one of them is assigned in the kernel.
+    """
+    names: set[str] = set()
+    for _, call in model.accesses():
+        address, bounds = address_of(model, call), bounds_of(model, call)
+        if address is None or not bounds or any(t.stride != "1" for t in address.terms):
+            return ()
+        if any(term.offset.wrap for term in address.terms):
+            return ()
+        names |= {factor for scalar in address.scalars for factor in scalar.split("*")}
+        names |= {model.canonical(bound.bound) for bound in bounds}
+    integers = [
+        p.name for p in model.parameters if p.name in names and p.name not in model.constexprs
+    ]
+    return () if any(name in model.assignments for name in integers) else tuple(integers)
+
+
 def tail_masked(model: Model, loop: Loop) -> bool:
     """Whether every access inside a loop is masked, and only against the loop's last block."""
     for _, call in model.accesses():

@@ -108,8 +108,9 @@ def _rasterization(model: Model) -> Seen:
         groups = set()
         for node in nodes_of(body, "assignment"):
             right = node.child_by_field_name("right")
-            smallest = right is not None and unwrap(right).type == "call"
-            if smallest and module.callee(unwrap(right)).split(".")[-1] in ("min", "minimum"):
+            if right is None or unwrap(right).type != "call":
+                continue
+            if module.callee(unwrap(right)).split(".")[-1] in ("min", "minimum"):
                 groups.add(module.source.text(field(node, "left")))
         for node in nodes_of(body, "binary_operator"):
             operator = module.source.text(field(node, "operator"))

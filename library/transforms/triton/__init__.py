@@ -12,6 +12,8 @@ from library.transforms.triton.eviction import eviction_hints
 from library.transforms.triton.grouped_order import grouped_order
 from library.transforms.triton.launch_options import gemm_tile, launch_options
 from library.transforms.triton.online_softmax import online_softmax
+from library.transforms.triton.persistent import persistent_grid
+from library.transforms.triton.row_alignment import row_alignment
 from library.transforms.triton.whole_row import whole_row
 
 TRANSFORMS: Mapping[str, Transform] = {
@@ -23,5 +25,7 @@ TRANSFORMS: Mapping[str, Transform] = {
     "triton.grouped-order": grouped_order,
     "triton.launch-options": launch_options,
     "triton.online-softmax": online_softmax,
+    "triton.persistent-grid": persistent_grid,
+    "triton.row-alignment": row_alignment,
     "triton.whole-row": whole_row,
 }

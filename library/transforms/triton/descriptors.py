@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from library.edits import ByteEdit, Refusal
 from library.facts.triton_gemm import Gemm, Operand, gemm_of
-from library.facts.triton_gemm_facts import matrix_of, operand_address
 from library.facts.triton_model import Model
 from library.facts.triton_offsets import Offset
+from library.facts.triton_operand_facts import matrix_of, operand_address
 from library.target import Captures, Target
 from library.transforms import Parameters
 from library.transforms.triton.loop_loads import load_group

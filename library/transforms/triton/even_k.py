@@ -15,6 +15,7 @@ from library.transforms import Parameters
 from library.transforms.triton.loop_loads import load_group
 from library.transforms.triton.source_edits import (
     add_parameters,
+    decorate,
     fresh,
     joined,
     language_alias,
@@ -53,15 +54,12 @@ def even_k(
     statements = group.statements
     fast = [f"    {_unmasked(model, gemm, operand)}" for operand in (gemm.a, gemm.b)]
     lines = [f"if {even}:", *fast, *otherwise(model, statements)]
-    heuristic = (
-        f'@{triton}.heuristics({{"{even}": lambda args: '
-        f'args["{gemm.loop.bound}"] % args["{gemm.block_k}"] == 0}})\n'
-    )
+    divides = f'args["{gemm.loop.bound}"] % args["{gemm.block_k}"] == 0'
+    heuristic = f'{{"{even}": lambda args: {divides}}}'
     # The heuristic always passes it; a default is only needed after parameters that have one.
     default = " = False" if any(p.default is not None for p in model.parameters) else ""
-    at = jit.parent.start_byte
     return (
-        ByteEdit(model.source.path, at, at, heuristic.encode()),
+        decorate(model, jit.parent, f"{triton}.heuristics", heuristic),
         add_parameters(model, f"{even}: {tl}.constexpr{default}"),
         replace_range(
             model, statements[0], statements[-1], joined(lines, model.source.indent(statements[0]))

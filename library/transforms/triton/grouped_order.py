@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from library.edits import ByteEdit, Refusal
-from library.facts.triton_gemm import gemm_of, program_ids_of
+from library.facts.triton_gemm import gemm_of
+from library.facts.triton_program_ids import program_ids_of
 from library.target import Captures, Target
 from library.transforms import Parameters
 from library.transforms.triton.source_edits import (

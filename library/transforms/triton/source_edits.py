@@ -34,7 +34,7 @@ def replace_range(model: Model, first: Node, last: Node, text: str) -> ByteEdit:
 def insert_before(model: Model, statement: Node, lines: list[str]) -> ByteEdit:
     """Put lines before a statement, at its indentation."""
     indent = model.source.indent(statement)
-    text = "".join(f"{line}\n{indent}" for line in lines)
+    text = f"{joined(lines, indent)}\n{indent}"
     return ByteEdit(model.source.path, statement.start_byte, statement.start_byte, text.encode())
 
 
@@ -60,6 +60,14 @@ def otherwise(model: Model, statements: Sequence[Node]) -> list[str]:
     return ["else:", *(line for node in statements for line in indented(model, node))]
 
 
+def decorate(model: Model, above: Node, expression: str, argument: str) -> ByteEdit:
+    """Put a decorator on the line above another, its argument on a line of its own if too long."""
+    line = f"@{expression}({argument})\n"
+    if len(line) > LINE_LENGTH:
+        line = f"@{expression}(\n    {argument}\n)\n"
+    return ByteEdit(model.source.path, above.start_byte, above.start_byte, line.encode())
+
+
 def loaded_as(model: Model, load: Node, replacement: str) -> str:
     """What a statement assigns, with its load replaced: `tl.load(…).to(tl.float16)` keeps the cast."""
     right = field(model.statement_of(load).named_children[0], "right")
@@ -69,44 +77,47 @@ def loaded_as(model: Model, load: Node, replacement: str) -> str:
 
 
 def add_parameters(model: Model, *declarations: str) -> ByteEdit:
-    """Declare parameters after the kernel's last, one a line where they are written so."""
-    return _append(model, field(model.function.node, "parameters"), declarations)
+    """Declare parameters after the kernel's last, laid out as the others are."""
+    group = field(model.function.node, "parameters")
+    return _grown(model, group, [_append(model, group, declarations)], declarations)[0]
 
 
 def edit_arguments(
     model: Model, call: Node, replaced: Mapping[int, str], added: Sequence[str]
 ) -> tuple[ByteEdit, ...]:
-    """Replace arguments' values (by the offset they start at) and pass keyword arguments more.
-
-    A call on one line that would grow past 100 columns is written one argument a line.
-    """
+    """Replace arguments' values (by the offset they start at) and pass keyword arguments more."""
     group = field(call, "arguments")
     edits = [replace(model, node, replaced[node.start_byte]) for node in _values(group, replaced)]
     if added:
         edits.append(_append(model, group, tuple(added)))
+    return _grown(model, group, edits, added)
+
+
+def _grown(
+    model: Model, group: Node, edits: list[ByteEdit], added: Sequence[str]
+) -> tuple[ByteEdit, ...]:
+    """The edits of a list in parentheses, as one that writes an item a line if it grows too long."""
     growth = sum(len(edit.replacement) - (edit.end - edit.start) for edit in edits)
-    line = model.source.data[: group.end_byte].rsplit(b"\n", 1)[-1]
-    if group.start_point[0] != group.end_point[0] or len(line) + growth <= LINE_LENGTH:
+    start = model.source.data.rfind(b"\n", 0, group.start_byte) + 1
+    end = model.source.data.find(b"\n", group.end_byte)
+    length = (end if end >= 0 else len(model.source.data)) - start
+    if group.start_point[0] != group.end_point[0] or length + growth <= LINE_LENGTH:
         return tuple(edits)
-    texts = [
-        splice(
-            model.source.data[child.start_byte : child.end_byte],
-            [
-                ByteEdit(
-                    edit.path,
-                    edit.start - child.start_byte,
-                    edit.end - child.start_byte,
-                    edit.replacement,
-                )
-                for edit in edits
-                if child.start_byte <= edit.start < edit.end <= child.end_byte
-            ],
-        ).decode()
-        for child in group.named_children
-    ]
     indent = model.source.indent(group)
-    lines = "".join(f"\n{indent}    {text}," for text in [*texts, *added])
+    texts = [*(_edited(model, child, edits) for child in group.named_children), *added]
+    lines = "".join(f"\n{indent}    {text}," for text in texts)
     return (replace(model, group, f"({lines}\n{indent})"),)
+
+
+def _edited(model: Model, node: Node, edits: Sequence[ByteEdit]) -> str:
+    """The text of a node with the edits that replace parts of it."""
+    start = node.start_byte
+    mine = [
+        ByteEdit(edit.path, edit.start - start, edit.end - start, edit.replacement)
+        for edit in edits
+        if start <= edit.start < edit.end <= node.end_byte
+    ]
+    return splice(model.source.data[start : node.end_byte], mine).decode()
 
 
 def _values(group: Node, replaced: Mapping[int, str]) -> list[Node]:

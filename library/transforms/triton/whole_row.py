@@ -122,9 +122,9 @@ def _folded_initials(model: Model, rows: RowPasses, lines: list[str]) -> tuple[i
             name, value, initial = total[1], total[2], ZERO
         else:
             continue
-        nodes = [n for n in model.assignments.get(name, ()) if n.type == "assignment"]
-        plain = [n for n in nodes if model.text(field(n, "right")) in initial]
-        if len(plain) != 1:
+        bindings = model.assignments.get(name, ())
+        plain = [n for n in bindings if _initial_value(model, n) in initial]
+        if len(plain) != 1 or len(bindings) != 2:
             continue
         if plain[0].start_byte < start:
             dropped.append(model.statement_of(plain[0]))
@@ -135,6 +135,11 @@ def _folded_initials(model: Model, rows: RowPasses, lines: list[str]) -> tuple[i
         lines[index] = f"{name} = {value}"
     lines[:] = _tidy(lines)
     return start, dropped
+
+
+def _initial_value(model: Model, binding: Node) -> str:
+    right = binding.child_by_field_name("right") if binding.type == "assignment" else None
+    return model.text(right) if right is not None else ""
 
 
 _DROPPED = "\0"

@@ -76,7 +76,7 @@ def gemm(a, b):
         BLOCK_K,
         GROUP_M,
         num_warps=8,
-        num_stages=4,
+        num_stages=3,
     )
     return c
 

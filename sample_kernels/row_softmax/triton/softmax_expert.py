@@ -25,8 +25,8 @@ def softmax_kernel(x_ptr, y_ptr, stride_x, stride_y, n_cols, scale, BLOCK: tl.co
 
 
 def warps_for(block):
-    """Warps for a row of `block` lanes: 8 to 16 elements a thread."""
-    return min(max(block // 256, 1), 16)
+    """Warps for a row of `block` lanes: 32 elements a thread."""
+    return min(max(block // 1024, 1), 16)
 
 
 def softmax(x):
