@@ -171,7 +171,7 @@ class _Progress:
             if foreseen_s > self._budget_s:
                 raise CannotRun(
                     f"the interpreter would need {foreseen_s:,.0f} s for the {x * y * z:,} programs"
-                    f" of this launch (limit {self._budget_s:,.0f} s): declare a smaller shape first"
+                    f" of this launch (limit {self._budget_s:,.0f} s): add a smaller shape to SHAPES"
                 )
         self._programs += 1
 

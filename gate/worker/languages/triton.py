@@ -43,7 +43,7 @@ from . import (
     Tensor,
 )
 
-INTERPRETER_BUDGET_S = 15.0
+INTERPRETER_BUDGET_S = 60.0
 """Longest an interpreted launch may be foreseen to take: less than a run's deadline."""
 
 
