@@ -173,4 +173,4 @@ def explain(error: OSError) -> str:
     sysctl = SYSCTLS.get(error.errno or 0)
     if sysctl is None:
         return f"inotify failed: {error.strerror}"
-    return f"inotify limit {sysctl} reached; raise it with `sysctl {sysctl}=…`, then rescan"
+    return f"inotify limit {sysctl} reached; raise it with `sysctl {sysctl}=…`"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable
 from typing import Literal
 
 from daemon.watcher.hints import Hints
@@ -17,8 +19,19 @@ class Sensor:
     """Keeps one observation of `tree` running, or says why the tree has to be polled."""
 
     def __init__(
-        self, tree: Tree, hints: Hints, poll: Literal["auto"] | bool, poll_interval_s: float
+        self,
+        tree: Tree,
+        hints: Hints,
+        poll: Literal["auto"] | bool,
+        poll_interval_s: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        retry_s: float = 60.0,
     ) -> None:
+        """`retry_s`: how often inotify is tried again after it failed."""
+        self._clock = clock
+        self._retry_s = retry_s
+        self._retry_at = 0.0
         self._tree = tree
         self._hints = hints
         self._poll = poll
@@ -57,6 +70,7 @@ class Sensor:
             self.lose_root()
         except OSError as error:
             self._trouble = explain(error)
+            self._retry_at = self._clock() + self._retry_s
         if old is not None:
             await asyncio.to_thread(old.stop)
 
@@ -74,10 +88,14 @@ class Sensor:
         self._trouble = f"{self._tree.root} is missing"
 
     def is_sound(self) -> bool:
-        """Whether the observation, if there is one, still sees the whole tree."""
+        """Whether to go on as it is: the observation sees the whole tree, or polling is right.
+
+        A limit of inotify may have been raised since, so that is tried again now and then.
+        """
+        if self._observation is None:
+            return not self._trouble or self._clock() < self._retry_at
         try:
-            if self._observation is not None:
-                self._observation.check()
+            self._observation.check()
         except OSError as error:
             log.warning("%s: %s", self._tree.root, explain(error))
             return False

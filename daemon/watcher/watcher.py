@@ -61,7 +61,14 @@ class Watcher:
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._hints = Hints(clock, self._wake_up, burst_limit())
-        self._sensor = Sensor(self._tree, self._hints, settings.poll, settings.poll_interval_s)
+        self._sensor = Sensor(
+            self._tree,
+            self._hints,
+            settings.poll,
+            settings.poll_interval_s,
+            clock=clock,
+            retry_s=self._timing.rescan_s,
+        )
         self._next_scan_at = 0.0
         self._paused = False
         self._asked: Literal["no", "compare", "read all"] = "no"
@@ -75,7 +82,7 @@ class Watcher:
         return self._mode
 
     def rescan(self) -> None:
-        """Read every file again, and try inotify again if it had failed."""
+        """Read every file again, through a new observation."""
         self._asked = "read all"
         self._wake.set()
 

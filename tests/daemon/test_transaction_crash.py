@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -199,6 +201,25 @@ def test_a_disk_that_fails_for_good_half_way_is_settled_at_the_next_start(
     (message,) = ChangeLog(journal, root).recover()
     assert "its files are as before" in message
     assert contents(root) == OLD
+
+
+def test_a_journal_that_is_full_at_the_end_puts_the_files_back(
+    root: Path, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durable = journal.durable
+
+    def full(what: str) -> AbstractContextManager[sqlite3.Connection]:
+        if what == "record that the change was made":
+            raise IoFailed(f"cannot {what}: the disk is full; nothing was changed")
+        return durable(what)
+
+    monkeypatch.setattr(journal, "durable", full)
+    with pytest.raises(IoFailed, match="the disk is full; nothing was changed"):
+        ChangeLog(journal, root).apply(edits(), META)
+    assert contents(root) == OLD
+    monkeypatch.undo()
+    ChangeLog(journal, root).apply(edits(), META)
+    assert contents(root) == NEW
 
 
 def test_a_file_edited_after_the_kill_is_left_alone_and_the_others_go_back(
