@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from pathlib import Path
 
@@ -46,6 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.root.exists():
         print(f"klineage-tui: no such folder: {options.root}", file=sys.stderr)
         return 2
+    # Collecting while modules load finds nothing and costs a tenth of the time to the first picture;
+    # the window turns it on again once that is drawn.
+    gc.disable()
     from daemon.worktree import find_root
     from klineage_tui.app import Window
 

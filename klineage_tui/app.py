@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -16,18 +17,13 @@ from textual.screen import Screen
 
 from daemon.errors import RpcError
 from daemon.protocol import FileDiff
-from klineage_tui import preferences
+from klineage_tui import later, preferences
 from klineage_tui.actions import checked_overrides
 from klineage_tui.asking import Asking
-from klineage_tui.commands import Actions
 from klineage_tui.diff.document import Document, document
 from klineage_tui.diff.view import DiffView
 from klineage_tui.pane import Pane
 from klineage_tui.requests import Requests
-from klineage_tui.screens.daemon import DaemonScreen
-from klineage_tui.screens.evidence import EvidenceScreen
-from klineage_tui.screens.help import HelpScreen
-from klineage_tui.screens.history import HistoryScreen
 from klineage_tui.screens.page import Page
 from klineage_tui.screens.prompts import Ask
 from klineage_tui.screens.queue import QueueScreen
@@ -55,12 +51,12 @@ class Window(Asking):
     CSS_PATH = "window.tcss"
     MODES: ClassVar[dict[str, Any]] = {
         "queue": QueueScreen,
-        "evidence": EvidenceScreen,
-        "history": HistoryScreen,
-        "daemon": DaemonScreen,
+        "evidence": later.evidence_screen,
+        "history": later.history_screen,
+        "daemon": later.daemon_screen,
     }
     DEFAULT_MODE = "queue"
-    COMMANDS: ClassVar[set[Any]] = {*Asking.COMMANDS, Actions}
+    COMMANDS: ClassVar[set[Any]] = {*Asking.COMMANDS, later.commands}
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(
@@ -90,8 +86,12 @@ class Window(Asking):
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, lambda theme: self._keep(theme=theme.name))
-        # Connecting imports the client and may start a daemon: the first picture comes before.
-        self.call_after_refresh(lambda: self.start(self.session.run, "session"))
+        self.call_after_refresh(self._drawn)
+
+    def _drawn(self) -> None:
+        """The first picture is on the screen; connecting imports the client and may start a daemon."""
+        gc.enable()
+        self.start(self.session.run, "session")
 
     def _changed(self, state: QueueState) -> None:
         self.post_message(StateChanged(state))
@@ -244,7 +244,7 @@ class Window(Asking):
 
     def action_help(self) -> None:
         if isinstance(self.screen, Page):
-            self.push_screen(HelpScreen(self.screen.SCOPE, self.overrides))
+            self.push_screen(later.help_screen(self.screen.SCOPE, self.overrides))
 
     def action_palette(self) -> None:
         self.action_command_palette()

@@ -17,7 +17,6 @@ from klineage_tui.bursts import QUIET_S, Bursts
 from klineage_tui.diff.patch import patch_text
 from klineage_tui.patch_file import clipboard_note, patch_name, write_patch
 from klineage_tui.requests import Requests
-from klineage_tui.screens.history import HistoryScreen
 from klineage_tui.screens.prompts import Ask, Choice
 from klineage_tui.selection import View
 from klineage_tui.session import Session
@@ -108,7 +107,7 @@ class Asking(App[None]):
 
     def _picked_entry(self) -> EntryView | None:
         """The selected entry on the history screen; None elsewhere, which means the newest."""
-        if not isinstance(self.screen, HistoryScreen):
+        if self.current_mode != "history":
             return None
         return next((e for e in self.view.queue.history if e.id == self.view.at.entry), None)
 

@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from klineage_tui.actions import bindings
 from klineage_tui.paint import BLANK, Line, text_of
-from klineage_tui.painted import TONE_CLASSES, Painted
+from klineage_tui.painted import Painted
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,6 @@ class Drawn:
 class Pane(ScrollView, Painted, can_focus=True):
     """Draws what `show` was last given. Picking a row posts `Picked`; it never moves by itself."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*TONE_CLASSES, "pane--cursor", "pane--cursor-blurred"}
     BINDINGS: ClassVar[list[Any]] = bindings("pane")
 
     class Picked(Message):
@@ -114,7 +113,7 @@ class Pane(ScrollView, Painted, can_focus=True):
             return self.strip(BLANK, width)
         if drawn.keys is not None and drawn.cursor and drawn.keys[index] == drawn.cursor:
             name = "pane--cursor" if self.has_focus else "pane--cursor-blurred"
-            return self.strip(drawn.lines[index], width, self.get_component_rich_style(name))
+            return self.strip(drawn.lines[index], width, self.look(name))
         return self.strip(drawn.lines[index], width)
 
     def on_focus(self) -> None:

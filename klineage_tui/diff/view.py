@@ -16,7 +16,7 @@ from klineage_tui.actions import bindings
 from klineage_tui.diff.document import Document
 from klineage_tui.diff.rows import Entry, Piece, Side, entries, folded, pieces
 from klineage_tui.paint import line, printable
-from klineage_tui.painted import TONE_CLASSES, Painted
+from klineage_tui.painted import Painted
 from klineage_tui.units import count
 
 SIDEWAYS = 8
@@ -26,14 +26,6 @@ _SIGNS = {"same": " ", "removed": "-", "added": "+", "note": " "}
 class DiffView(ScrollView, Painted, can_focus=True):
     """Shows a `Document`, or one line where there is none."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *TONE_CLASSES,
-        "diff--added",
-        "diff--removed",
-        "diff--added-mark",
-        "diff--removed-mark",
-        "diff--note",
-    }
     BINDINGS: ClassVar[list[Any]] = bindings("pane", "diff")
 
     class Opened(Message):
@@ -143,7 +135,7 @@ class DiffView(ScrollView, Painted, can_focus=True):
         entry = self._entries[index]
         width = self.scrollable_content_region.width
         if entry.sides[0].ground == "note":
-            base = self.get_component_rich_style("diff--note")
+            base = self.look("diff--note")
             return self.strip(line(" ", *entry.sides[0].code), width, base)
         strips: list[Strip] = []
         for side, room in zip(entry.sides, self._widths(len(entry.sides)), strict=True):
@@ -169,7 +161,7 @@ class DiffView(ScrollView, Painted, can_focus=True):
 
     def _ground(self, side: Side) -> Style:
         if side.ground in ("added", "removed"):
-            return self.get_component_rich_style(f"diff--{side.ground}")
+            return self.look(f"diff--{side.ground}")
         return self.rich_style
 
     def _code(self, cut: list[Piece], side: Side, ground: Style) -> Strip:
@@ -177,7 +169,7 @@ class DiffView(ScrollView, Painted, can_focus=True):
         for piece in cut:
             style = ground + self.tone_style(piece.span.tone)
             if piece.marked:
-                mark = self.get_component_rich_style(f"diff--{side.ground}-mark")
+                mark = self.look(f"diff--{side.ground}-mark")
                 style += Style(bgcolor=mark.bgcolor, bold=mark.bold, underline=mark.underline)
             segments.append(Segment(printable(piece.span.text), style))
         return Strip(segments)

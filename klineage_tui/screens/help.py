@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 
 from klineage_tui.actions import ACTIONS, Scope, keys_of
 from klineage_tui.paint import BLANK, Line, Span, cell, line, wrap
+from klineage_tui.painted import LOOKS
 from klineage_tui.pane import Drawn, Pane
 
 _KEYS = 15
@@ -19,6 +20,7 @@ _KEYS = 15
 class HelpScreen(ModalScreen[None]):
     """Scrolls; escape, `?` or `q` closes it."""
 
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*LOOKS}
     BINDINGS: ClassVar[list[Any]] = [Binding("escape,question_mark,q", "close", show=False)]
 
     def __init__(self, scope: Scope, overrides: dict[str, str]) -> None:

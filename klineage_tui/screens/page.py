@@ -7,11 +7,13 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
+from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
 from klineage_tui.actions import Scope, footer
+from klineage_tui.painted import LOOKS
 from klineage_tui.pane import Bar, Drawn, Pane
 from klineage_tui.panes.footer import keys, message
 from klineage_tui.panes.header import header
@@ -29,13 +31,17 @@ class Page(Screen[None]):
     """A screen that draws a `View`."""
 
     SCOPE: ClassVar[Scope]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*LOOKS}
 
     class Ready(Message):
         """The page has come to the front and wants to be drawn."""
 
     def compose(self) -> ComposeResult:
+        body = self.body()
+        # Before anything is mounted: each later change of class would style the whole tree again.
+        self.suit(self.app.size)
         yield Bar("header")
-        yield from self.body()
+        yield from body
         yield Bar("message")
         yield Bar("keys")
 
@@ -44,9 +50,13 @@ class Page(Screen[None]):
         raise TypeError(f"{type(self).__name__} has no body")
 
     def on_resize(self, event: events.Resize) -> None:
-        self.set_class(event.size.width < NARROW, "-narrow")
-        self.set_class(event.size.width >= ROOMY, "-roomy")
-        self.set_class(event.size.height < SHORT, "-short")
+        self.suit(event.size)
+
+    def suit(self, size: Size) -> None:
+        """Choose the layout for a window of `size`."""
+        self.set_class(size.width < NARROW, "-narrow")
+        self.set_class(size.width >= ROOMY, "-roomy")
+        self.set_class(size.height < SHORT, "-short")
 
     def on_screen_resume(self) -> None:
         self.post_message(self.Ready())

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from textual import events
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
 from textual.widget import Widget
 
 from klineage_tui.actions import Scope, bindings
@@ -23,16 +24,17 @@ from klineage_tui.panes.skills import skills
 from klineage_tui.screens.page import NARROW, SHORT, Page
 from klineage_tui.selection import View
 
-_DRAWN: dict[str, Callable[[View, int], Drawn]] = {
-    "files": files,
-    "state": features,
-    "skills": skills,
-    "conditions": conditions,
-    "profile": profile,
+_DRAWN: dict[str, tuple[str, Callable[[View, int], Drawn]]] = {
+    "files": ("FILES", files),
+    "state": ("STATE", features),
+    "skills": ("SKILLS", skills),
+    "conditions": ("PRECONDITIONS", conditions),
+    "profile": ("PROFILE", profile),
 }
 ORDER = ("files", "state", "skills", "diff", "conditions", "profile")
 """Tab order."""
-_LEFT = frozenset({"files", "state", "conditions"})
+LEFT = ("files", "state", "conditions")
+RIGHT = ("skills", "diff", "profile")
 _GROUPS = (("files", "state"), ("skills",), ("diff",), ("conditions", "profile"))
 """Panes that share a narrow window; a short one shows just the focused pane."""
 
@@ -48,34 +50,31 @@ class QueueScreen(Page):
         super().__init__()
         self._focused = "skills"
         self._zoomed = False
+        self._room = Size(0, 0)
+        self._diff = DiffView("diff")
+        self._drawn = {pane_id: Pane(title, pane_id) for pane_id, (title, _draw) in _DRAWN.items()}
+        self._panes: dict[str, Widget] = {**self._drawn, "diff": self._diff}
+        self._left = Vertical(*(self._panes[name] for name in LEFT), id="left")
+        self._right = Vertical(*(self._panes[name] for name in RIGHT), id="right")
+        self._tabs = Bar("tabs")
 
     def body(self) -> list[Widget]:
-        left = Vertical(
-            Pane("FILES", "files"),
-            Pane("STATE", "state"),
-            Pane("PRECONDITIONS", "conditions"),
-            id="left",
-        )
-        right = Vertical(
-            Pane("SKILLS", "skills"), DiffView("diff"), Pane("PROFILE", "profile"), id="right"
-        )
-        return [Bar("tabs"), Horizontal(left, right, id="body")]
+        return [self._tabs, Horizontal(self._left, self._right, id="body")]
 
     def show(self, view: View, overrides: dict[str, str]) -> None:
         super().show(view, overrides)
-        for pane_id, draw in _DRAWN.items():
-            self.query_one(f"#{pane_id}", Pane).show(partial(draw, view))
+        for pane_id, (_title, draw) in _DRAWN.items():
+            self._drawn[pane_id].show(partial(draw, view))
 
     def show_diff(self, document: Document | None, said: str) -> None:
-        self.query_one(DiffView).show(document, said)
+        self._diff.show(document, said)
 
     def set_diff_modes(self, *, split: bool, wrap: bool) -> None:
-        self.query_one(DiffView).set_modes(split=split, wrap=wrap)
+        self._diff.set_modes(split=split, wrap=wrap)
 
-    def on_mount(self) -> None:
-        self._arrange()
-
-    def on_resize(self, event: events.Resize) -> None:
+    def suit(self, size: Size) -> None:
+        super().suit(size)
+        self._room = size
         self._arrange()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
@@ -87,7 +86,7 @@ class QueueScreen(Page):
         """Show the pane, where it is hidden, and give it the focus."""
         self._focused = pane_id
         self._arrange()
-        self.query_one(f"#{pane_id}").focus()
+        self._panes[pane_id].focus()
 
     def action_next_pane(self) -> None:
         self.focus_pane(ORDER[(ORDER.index(self._focused) + 1) % len(ORDER)])
@@ -100,22 +99,21 @@ class QueueScreen(Page):
         self._arrange()
 
     def _shown(self) -> tuple[str, ...]:
-        if self._zoomed or (self.size.width < NARROW and self.size.height < SHORT):
+        if self._zoomed or (self._room.width < NARROW and self._room.height < SHORT):
             return (self._focused,)
-        if self.size.width < NARROW:
+        if self._room.width < NARROW:
             return next(group for group in _GROUPS if self._focused in group)
         return ORDER
 
     def _arrange(self) -> None:
         shown = self._shown()
-        for pane_id in ORDER:
-            self.query_one(f"#{pane_id}").display = pane_id in shown
-        self.query_one("#left").display = not _LEFT.isdisjoint(shown)
-        self.query_one("#right").display = not _LEFT.issuperset(shown)
+        for pane_id, pane in self._panes.items():
+            pane.display = pane_id in shown
+        self._left.display = not set(LEFT).isdisjoint(shown)
+        self._right.display = not set(RIGHT).isdisjoint(shown)
         self.set_class(shown == ORDER, "-grid")
-        tabs = self.query_one("#tabs", Bar)
-        tabs.display = shown != ORDER
-        tabs.show(partial(_tabs, shown, self._focused))
+        self._tabs.display = shown != ORDER
+        self._tabs.show(partial(_tabs, shown, self._focused))
 
 
 def _tabs(shown: tuple[str, ...], focused: str, width: int) -> Line:
