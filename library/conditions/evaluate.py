@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -29,6 +30,28 @@ from library.target import Captures
 MAX_CHOICES = 64
 """Combinations of captured ranges one fact is asked of."""
 ZERO = Known(0, "")
+SIGNS: Mapping[type[ast.AST], tuple[str, int]] = {
+    ast.Or: ("or", 0),
+    ast.And: ("and", 1),
+    ast.Not: ("not", 2),
+    ast.Eq: ("==", 3),
+    ast.NotEq: ("!=", 3),
+    ast.Lt: ("<", 3),
+    ast.LtE: ("<=", 3),
+    ast.Gt: (">", 3),
+    ast.GtE: (">=", 3),
+    ast.In: ("in", 3),
+    ast.NotIn: ("not in", 3),
+    ast.Add: ("+", 4),
+    ast.Sub: ("-", 4),
+    ast.Mult: ("*", 5),
+    ast.FloorDiv: ("//", 5),
+    ast.Mod: ("%", 5),
+    ast.USub: ("-", 6),
+    ast.Pow: ("**", 7),
+}
+"""Operator → how it is written and how tightly it binds. ast.unparse adds needless parentheses."""
+ATOM = 8
 
 
 class Truth(StrEnum):
@@ -93,7 +116,13 @@ class _Part:
     """What a part of a condition comes to, and how it reads with the values in it."""
 
     answer: Answer
-    reading: ast.expr
+    text: str
+    level: int = ATOM
+    """How tightly its outermost operator binds, as in SIGNS; names and calls bind tightest."""
+
+    def within(self, level: int) -> str:
+        """The text as an operand of an operator of that level, in parentheses if it needs them."""
+        return self.text if self.level > level else f"({self.text})"
 
 
 @dataclass(slots=True)
@@ -109,48 +138,56 @@ class _Evaluation:
     def judgement(self) -> Judgement:
         part = self._part(self.condition.tree)
         answer = boolean(part.answer, self.condition.text)
-        reading = ast.unparse(part.reading)
         used = tuple(FactUsed(text, fact) for text, fact in self.used.items())
         if isinstance(answer, Missing):
-            return Judgement(Truth.UNKNOWN, f"{reading}: {answer.reason}", answer.supply, used)
-        return Judgement(Truth.MET if answer.value else Truth.UNMET, reading, "", used)
+            return Judgement(Truth.UNKNOWN, f"{part.text}: {answer.reason}", answer.supply, used)
+        return Judgement(Truth.MET if answer.value else Truth.UNMET, part.text, "", used)
 
     def _part(self, node: ast.expr) -> _Part:
         match node:
             case ast.Constant(value=value):
-                return _Part(Known(_value(value), "written in the condition"), _text(show(value)))
+                return _Part(Known(_value(value), "written in the condition"), show(value))
             case ast.Name(id=name):
                 return self._named(name)
             case ast.Call():
                 return self._call(node)
-            case ast.BinOp(left=left, op=op, right=right):
-                a, b = self._part(left), self._part(right)
-                return _Part(
-                    arithmetic(op, a.answer, b.answer), ast.BinOp(a.reading, op, b.reading)
-                )
-            case ast.UnaryOp(op=ast.Not() as op, operand=operand):
-                a = self._part(operand)
-                return _Part(
-                    negation(boolean(a.answer, ast.unparse(operand))), ast.UnaryOp(op, a.reading)
-                )
+            case ast.BinOp():
+                return self._operation(node)
             case ast.UnaryOp(op=op, operand=operand):
-                a = self._part(operand)
-                return _Part(arithmetic(ast.Sub(), ZERO, a.answer), ast.UnaryOp(op, a.reading))
-            case ast.BoolOp(op=op, values=values):
-                parts = [self._part(value) for value in values]
-                answers = [
-                    boolean(part.answer, ast.unparse(value))
-                    for part, value in zip(parts, values, strict=True)
-                ]
-                decided = conjunction(answers) if isinstance(op, ast.And) else disjunction(answers)
-                return _Part(decided, ast.BoolOp(op, [part.reading for part in parts]))
+                return self._unary(op, operand)
+            case ast.BoolOp():
+                return self._connective(node)
             case ast.Compare():
                 return self._comparison(node)
             case ast.Tuple(elts=elements):
                 parts = [self._part(element) for element in elements]
-                reading = ast.Tuple([part.reading for part in parts])
-                return _Part(tuple_of([part.answer for part in parts]), reading)
+                listed = ", ".join(part.text for part in parts) + "," * (len(parts) == 1)
+                return _Part(tuple_of([part.answer for part in parts]), f"({listed})")
         raise AssertionError(f"{ast.dump(node)} passed the parser")  # a bug of expression.py
+
+    def _operation(self, node: ast.BinOp) -> _Part:
+        left, right = self._part(node.left), self._part(node.right)
+        sign, level = SIGNS[type(node.op)]
+        # All but ** group to the left, so an equal on the right keeps its parentheses.
+        power = isinstance(node.op, ast.Pow)
+        text = f"{left.within(level - (not power))} {sign} {right.within(level)}"
+        return _Part(arithmetic(node.op, left.answer, right.answer), text, level)
+
+    def _unary(self, op: ast.unaryop, operand: ast.expr) -> _Part:
+        part = self._part(operand)
+        sign, level = SIGNS[type(op)]
+        if isinstance(op, ast.Not):
+            asked = boolean(part.answer, part.text)
+            return _Part(negation(asked), f"{sign} {part.within(level - 1)}", level)
+        negative = arithmetic(ast.Sub(), ZERO, part.answer)
+        return _Part(negative, f"{sign}{part.within(level - 1)}", level)
+
+    def _connective(self, node: ast.BoolOp) -> _Part:
+        parts = [self._part(value) for value in node.values]
+        answers = [boolean(part.answer, part.text) for part in parts]
+        sign, level = SIGNS[type(node.op)]
+        decided = conjunction(answers) if isinstance(node.op, ast.And) else disjunction(answers)
+        return _Part(decided, f" {sign} ".join(part.within(level) for part in parts), level)
 
     def _named(self, name: str) -> _Part:
         """A bare name: a fact, or the value of what an anchor captured under that name."""
@@ -159,14 +196,14 @@ class _Evaluation:
             texts = {locus.text for locus in self.captures[name]}
             asked = texts.pop() if len(texts) == 1 else ""
             if asked.isascii() and asked.isdigit() and len(asked) <= 18:
-                return _Part(Known(int(asked), f"captured by @{name}"), _text(asked))
+                return _Part(Known(int(asked), f"captured by @{name}"), asked)
         if asked.isidentifier():
             answer = self._note(asked, self.facts.name(asked, self.axes))
         else:
             reason = f"@{name} captured `{short(asked)}`, which is no single name or integer"
             answer = self._note(name, Missing(reason, FIX_CARD))
             asked = name
-        return _Part(answer, _text(f"{asked}={show_answer(answer)}"))
+        return _Part(answer, f"{asked}={show_answer(answer)}")
 
     def _call(self, node: ast.Call) -> _Part:
         text = _call_text(node)
@@ -185,7 +222,7 @@ class _Evaluation:
             answer = Missing(f"{text} would be asked of {len(choices)} ranges", FIX_CARD)
         else:
             answer = _agreed(text, [self.facts.call(function, c, self.axes) for c in choices])
-        return _Part(self._note(text, answer), _text(f"{text}={show_answer(answer)}"))
+        return _Part(self._note(text, answer), f"{text}={show_answer(answer)}")
 
     def _argument(self, node: ast.expr) -> tuple[Argument, ...] | Missing:
         """Values to pass: one, or one a range when an anchor captured several under a name."""
@@ -198,17 +235,15 @@ class _Evaluation:
         parts = [self._part(each) for each in (node.left, *node.comparators)]
         pairs = zip(node.ops, parts, parts[1:], strict=False)
         answers = [compare(op, a.answer, b.answer) for op, a, b in pairs]
-        first, *rest = (part.reading for part in parts)
-        return _Part(conjunction(answers), ast.Compare(first, node.ops, rest))
+        level = SIGNS[ast.Eq][1]
+        text = parts[0].within(level)
+        for op, part in zip(node.ops, parts[1:], strict=True):
+            text += f" {SIGNS[type(op)][0]} {part.within(level)}"
+        return _Part(conjunction(answers), text, level)
 
     def _note(self, text: str, answer: Answer) -> Answer:
         self.used[text] = answer
         return answer
-
-
-def _text(text: str) -> ast.expr:
-    # ast.unparse writes a name as it is, so a leaf with its value can stand for a name.
-    return ast.Name(text, ast.Load())
 
 
 def _call_text(node: ast.Call) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fnmatch import fnmatchcase
 from typing import Protocol
 
@@ -31,10 +31,14 @@ class Facts(Protocol):
 
 
 class TargetFacts:
-    """Facts of a target: `language`, `capability`, `platform_is`, `has`, `absent`; else its analysis."""
+    """Facts of a target: `language`, `capability`, `platform_is`, `has`, `absent`; else its analysis.
+
+    Remembers every answer, since cards of one library ask much the same: keep one for a retrieval.
+    """
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        self._calls: dict[Hashable, Answer] = {}
 
     @property
     def shapes(self) -> tuple[Axes, ...]:
@@ -49,6 +53,15 @@ class TargetFacts:
 
     def call(self, function: str, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
         """A built-in fact, or what the analysis answers."""
+        # 1, 1.0 and True are equal keys but different arguments.
+        kinds = tuple(map(type, arguments))
+        key = (function, arguments, kinds, tuple(axes.items()) if axes is not None else None)
+        answer = self._calls.get(key)
+        if answer is None:
+            answer = self._calls[key] = self._call(function, arguments, axes)
+        return answer
+
+    def _call(self, function: str, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
         match function, arguments:
             case "capability", (str(name),):
                 return self._capability(name)

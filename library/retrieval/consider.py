@@ -23,7 +23,9 @@ from library.target import Captures, Locus, Target
 log = logging.getLogger(__name__)
 
 
-def consider(entry: Entry, target: Target, thorough: bool = False) -> tuple[Offer, ...]:
+def consider(
+    entry: Entry, target: Target, facts: TargetFacts, thorough: bool = False
+) -> tuple[Offer, ...]:
     """The offers of one card: one for each place it applies, or the one that comes closest.
 
     A card whose anchor captures `@kernel` acts on the whole kernel and gives one offer. `thorough`
@@ -31,7 +33,7 @@ def consider(entry: Entry, target: Target, thorough: bool = False) -> tuple[Offe
     cannot be judged because of a fault of ours is excluded with that fault, and logged.
     """
     try:
-        return _consider(entry, target, thorough)
+        return _consider(entry, target, facts, thorough)
     except Exception as error:
         # Cards come from other people: one that trips an analysis must not cost all the others.
         kernel = f"{target.kernel.path}::{target.kernel.entry}"
@@ -40,7 +42,9 @@ def consider(entry: Entry, target: Target, thorough: bool = False) -> tuple[Offe
         return (_offer(entry, target, (Reason("fault", Truth.UNMET, text, excludes=True),), None),)
 
 
-def _consider(entry: Entry, target: Target, thorough: bool) -> tuple[Offer, ...]:
+def _consider(
+    entry: Entry, target: Target, facts: TargetFacts, thorough: bool
+) -> tuple[Offer, ...]:
     card = entry.card
     general = (
         *scope_reasons(card, target),
@@ -56,7 +60,7 @@ def _consider(entry: Entry, target: Target, thorough: bool) -> tuple[Offer, ...]
         missing = Reason("anchor", Truth.UNMET, text, excludes=True)
         return (_offer(entry, target, (*general, missing), None),)
     offers = [
-        _offer(entry, target, general, _Match(number, captures))
+        _offer(entry, target, general, _Match(number, captures, _judged(entry, facts, captures)))
         for number, captures in enumerate(matches)
     ]
     return tuple(offers) if thorough else tuple(_worth_showing(offers, matches))
@@ -66,6 +70,7 @@ def _consider(entry: Entry, target: Target, thorough: bool) -> tuple[Offer, ...]
 class _Match:
     number: int
     captures: Captures
+    conditions: tuple[ConditionResult, ...]
 
 
 def _matches(query: str, target: Target) -> tuple[tuple[Captures, ...], str]:
@@ -98,14 +103,9 @@ def _offer(
 ) -> Offer:
     platform = target.platform.name if target.platform else None
     reasons = general
-    conditions: tuple[ConditionResult, ...] = ()
     if match is not None:
-        conditions = tuple(_conditions(entry, target, match.captures))
-        reasons = (
-            *general,
-            *feature_reasons(entry.card, target, match.captures),
-            *map(_reason, conditions),
-        )
+        placed = feature_reasons(entry.card, target, match.captures)
+        reasons = (*general, *placed, *map(_reason, match.conditions))
     return Offer(
         offer_id(target.kernel, entry.digest, match.number if match else 0),
         entry,
@@ -114,14 +114,15 @@ def _offer(
         expect(entry.card, entry.evidence, platform),
         match=match.captures if match else {},
         locus=_place(match.captures) if match else None,
-        conditions=conditions,
+        conditions=match.conditions if match else (),
     )
 
 
-def _conditions(entry: Entry, target: Target, captures: Captures) -> Iterator[ConditionResult]:
-    facts = TargetFacts(target)
-    for precondition in entry.card.preconditions:
-        yield ConditionResult(precondition, _judge(precondition, facts, captures))
+def _judged(entry: Entry, facts: TargetFacts, captures: Captures) -> tuple[ConditionResult, ...]:
+    return tuple(
+        ConditionResult(precondition, _judge(precondition, facts, captures))
+        for precondition in entry.card.preconditions
+    )
 
 
 def _judge(precondition: Precondition, facts: TargetFacts, captures: Captures) -> Judgement:

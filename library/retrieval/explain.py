@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from library.conditions import Truth
+from library.conditions import TargetFacts, Truth
 from library.retrieval.consider import consider
 from library.retrieval.offer import Answer, ConditionResult, Offer
 from library.retrieval.ranking import ranking_line
@@ -31,7 +31,7 @@ def explain(entry: Entry, target: Target) -> Explanation:
 
     Asks anchors and conditions even when something else excludes the skill already.
     """
-    offers = consider(entry, target, thorough=True)
+    offers = consider(entry, target, TargetFacts(target), thorough=True)
     best = min(offers, key=lambda offer: (ORDER[offer.answer], len(offer.against)))
     return Explanation(best.answer, tuple(_lines(entry, target, offers, best)), best.conditions)
 

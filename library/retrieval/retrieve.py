@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from library.conditions import Truth
+from library.conditions import TargetFacts, Truth
 from library.retrieval.consider import consider
 from library.retrieval.offer import Answer, Offer, Retrieval
 from library.retrieval.ranking import score
@@ -19,7 +19,8 @@ def retrieve(target: Target, store: Store) -> Retrieval:
 
     The same target and library give the same offers in the same order.
     """
-    offers = [offer for entry in store.entries for offer in consider(entry, target)]
+    facts = TargetFacts(target)
+    offers = [offer for entry in store.entries for offer in consider(entry, target, facts)]
     offers.sort(key=_key)
     return Retrieval(tuple(replace(offer, rank=rank) for rank, offer in enumerate(offers, 1)))
 

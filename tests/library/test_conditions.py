@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,6 +28,37 @@ def test_a_met_condition_reads_with_its_values() -> None:
     assert judgement.truth is Truth.MET
     assert judgement.because == "K=4096 % BLOCK_K=64 == 0"
     assert [fact.text for fact in judgement.facts] == ["K", "BLOCK_K"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A == 1 and B == 2 and A < B",
+        "(A == 1 or B == 1) and not B == 1",
+        "A == 1 or B == 1 and A == 2",
+        "not (A == 1 and B == 1)",
+        "(A + B) * 2 - (A - (B - 1)) == 6",
+        "(A - B) - B == -3 and A - (B - B) == 1",
+        "(A * B) ** 2 == 4 and A * B ** 2 == 4 and (-A) ** 2 == -(-A)",
+        "(A < B) == (B > A)",
+        "A in (1, 2) and A not in (3, (4, 5))",
+    ],
+)
+def test_a_reading_groups_as_the_condition_does(text: str) -> None:
+    judgement = decide(text, with_facts(A=1, B=2))
+    assert judgement.truth is not Truth.UNKNOWN
+    plain = judgement.because.replace("A=1", "A").replace("B=2", "B")
+    same = ast.dump(ast.parse(plain)) == ast.dump(ast.parse(text))
+    assert same, f"{text} reads {plain}"
+    assert plain.count("(") <= text.count("(")
+
+
+def test_a_fact_is_asked_once_for_the_same_arguments_and_shape() -> None:
+    analysis = MadeUpAnalysis(calls={"f": True})
+    facts = TargetFacts(target(analysis))
+    for text in ("f(1)", "f(1) and f(1)", "f(1.0)", "f(2)"):
+        judge(parse(text), facts, {})
+    assert [arguments for _, arguments in analysis.asked] == [(1,), (1.0,), (2,)]
 
 
 def test_a_condition_must_hold_at_every_declared_shape() -> None:
