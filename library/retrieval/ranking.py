@@ -70,12 +70,6 @@ def _text(gain: float, count: int, platform: str | None, claim: tuple[float, flo
     return "no gain claimed, untried here"
 
 
-def score(expectation: Expectation, met: int, asked: int) -> float:
-    """Logarithm of the predicted gain times the share of what the card asks for that is met."""
-    certainty = met / asked if asked else 1.0
-    return math.log(expectation.gain) * certainty
-
-
 def ranking_line(expectation: Expectation, status: CardStatus) -> str:
     """How the place in the list came about, for people."""
     cost = f", about {expectation.cost_s:.0f} s to gate" if expectation.cost_s else ""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from library.conditions import TargetFacts, Truth
+from library.conditions import TargetFacts
 from library.retrieval.consider import consider
 from library.retrieval.offer import Answer, Offer, Retrieval
-from library.retrieval.ranking import score
 from library.store import Store
 from library.target import Target
 
@@ -25,15 +24,15 @@ def retrieve(target: Target, store: Store) -> Retrieval:
     return Retrieval(tuple(replace(offer, rank=rank) for rank, offer in enumerate(offers, 1)))
 
 
-def _key(offer: Offer) -> tuple[int, float, float, str, str, int, str]:
-    met = sum(1 for reason in offer.reasons if reason.truth is Truth.MET)
-    start = offer.locus.start if offer.locus else 0
+def _key(offer: Offer) -> tuple[int, int, float, float, str, str, int, str]:
+    """Nearest first, then the highest predicted gain, then the cheapest; ids make it one order."""
     return (
         ORDER[offer.answer],
-        -score(offer.expectation, met, len(offer.reasons)),
+        len(offer.against),
+        -offer.expectation.gain,
         offer.expectation.cost_s,
         offer.entry.card.skill_id,
         offer.entry.digest,
-        start,
+        offer.locus.start if offer.locus else 0,
         offer.id,
     )

@@ -289,6 +289,13 @@ def test_applying_offers_are_ranked_by_predicted_gain_then_blocked_then_excluded
     assert [offer.rank for offer in offers] == [1, 2, 3, 4, 5]
 
 
+def test_the_nearest_miss_is_the_first_of_the_blocked() -> None:
+    far = card("opencl.a-far", claims=(9.0, 9.0), checks={"k": "1 > 2", "l": "missing"})
+    near = card("opencl.b-near", checks={"k": "1 > 2", "l": "2 > 1"})
+    offers = retrieve(target(on=CPU), store_of(far, near)).offers
+    assert [offer.entry.card.skill_id for offer in offers] == ["opencl.b-near", "opencl.a-far"]
+
+
 def test_slower_elsewhere_lowers_the_rank() -> None:
     tried, untried = card("opencl.a-tried"), card("opencl.b-untried")
     slower = trial(tried.digest, "slower", 0.8)
