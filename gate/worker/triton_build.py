@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from .languages import Built
-from .triton_compile import Binary
+from .triton_binary import Binary
 from .triton_launch import Launch
 
 

@@ -7,40 +7,26 @@ the interpreter saw up to the binary. The child inherits torch, which makes it q
 
 from __future__ import annotations
 
-import hashlib
 import io
 import multiprocessing
 import os
 import pickle
-import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
 import torch
 
 from .languages import BuildFailed, CannotRun, Source
+from .triton_binary import Binary, binary_of
 from .triton_interpreter import install_absent_gpu
-from .triton_launch import options_of
 from .triton_target import Target, shared_memory_limit_bytes
 from .wrapper import Wrapper, failure_log
 
 JitKey = tuple[str, str, int]
 """Module, qualified name and first line of a jit function."""
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """One kernel compiled for the target."""
-
-    digest: str
-    ir: dict[str, str]
-    resources: dict[str, int | None]
-    options: dict[str, int | str] = field(default_factory=dict)
 
 
 class TargetCompiler:
@@ -73,9 +59,16 @@ class TargetCompiler:
 
 
 def pack_call(function: Any, grid: tuple[int, ...], args: Any, kwargs: Any) -> bytes:
-    """A launch without its memory: tensors become pointers, jit functions their names."""
+    """A launch without its memory: tensors become pointers, jit functions their names.
+
+    Raises CannotRun if an argument cannot go to another process.
+    """
     buffer = io.BytesIO()
-    _Packer(buffer, pickle.HIGHEST_PROTOCOL).dump((_Jit(_key(function.fn)), grid, args, kwargs))
+    jit = _Jit(_key(function.fn))
+    try:
+        _Packer(buffer, pickle.HIGHEST_PROTOCOL).dump((jit, grid, args, kwargs))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise CannotRun(f"{jit.key[1]} cannot be compiled apart: {error}") from error
     return buffer.getvalue()
 
 
@@ -199,49 +192,3 @@ def _collect_jit_functions() -> dict[JitKey, Any]:
 
     JITFunction.__init__ = __init__
     return functions
-
-
-def binary_of(compiled: Any) -> Binary:
-    """What Triton made: the cubin's digest, IR by layer, and what a launch of it takes."""
-    metadata = compiled.metadata._asdict()
-    loaded = getattr(compiled, "n_regs", None) is not None
-    usage = (
-        # Triton divides the driver's local memory size by four: 32-bit slots.
-        {"registers": int(compiled.n_regs), "spill_bytes": int(compiled.n_spills) * 4}
-        if loaded
-        else _resource_usage(compiled.asm["cubin"])
-    )
-    options = options_of(metadata)
-    return Binary(
-        digest=hashlib.sha256(compiled.asm["cubin"]).hexdigest(),
-        ir={layer: compiled.asm[layer] for layer in ("ttgir", "ptx") if layer in compiled.asm},
-        resources={
-            **usage,
-            "shared_bytes": int(metadata["shared"]),
-            "num_warps": int(metadata["num_warps"]),
-            "num_stages": int(metadata["num_stages"]),
-        },
-        options=options,
-    )
-
-
-def _resource_usage(cubin: bytes) -> dict[str, int | None]:
-    """Registers and local memory by the cuobjdump of Triton's wheel; None where it has none."""
-    from triton import knobs
-
-    unavailable: dict[str, int | None] = {"registers": None, "spill_bytes": None}
-    try:
-        tool = knobs.nvidia.cuobjdump.path
-    except RuntimeError:
-        return unavailable
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        done = subprocess.run(
-            [tool, "-res-usage", file.name], capture_output=True, text=True, check=False
-        )
-    found = dict(re.findall(r"\b(REG|STACK|LOCAL):(\d+)", done.stdout))
-    if "REG" not in found:
-        return unavailable
-    local_bytes = int(found.get("STACK", 0)) + int(found.get("LOCAL", 0))
-    return {"registers": int(found["REG"]), "spill_bytes": local_bytes}

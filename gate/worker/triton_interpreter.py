@@ -86,8 +86,9 @@ def recording_interpreted(launches: list[Launch], note: Callable[..., None]) -> 
     original = InterpretedFunction.run
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
-        launches.append(_launch(self, args, kwargs, grid))
-        note(self, launches[-1].grid, args, kwargs)
+        launch = _launch(self, args, kwargs, grid)
+        note(self, launch.grid, args, kwargs)
+        launches.append(launch)
 
     InterpretedFunction.run = run
     try:

@@ -187,6 +187,17 @@ def test_a_launch_too_large_to_interpret_is_given_up_early(add: Scenario) -> Non
     assert "100,004 programs" in error
 
 
+def test_an_argument_that_cannot_be_carried_to_the_compiler_is_named(add: Scenario) -> None:
+    result = judge(
+        edited(
+            add,
+            ("BLOCK: tl.constexpr)", "BLOCK: tl.constexpr, PICK: tl.constexpr)"),
+            ("BLOCK=256", "BLOCK=256, PICK=lambda: 1"),
+        )
+    )
+    assert result.prepare_error.startswith("cannot_run: add_kernel cannot be compiled apart")
+
+
 def test_undeclared_writes_to_an_input_are_named(add: Scenario) -> None:
     result = judge(edited(add, ("out = torch.empty_like(x)", "out = x")))
     assert result.changed == ["x"]

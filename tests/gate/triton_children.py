@@ -128,7 +128,7 @@ def _judge(scenario: Scenario) -> Result:
         scenario.symbol,
     )
     runner: Any = triton.open_runner(source, scenario.scratch, scenario.device)
-    runner._budget_s = scenario.budget_s
+    runner.budget_s = scenario.budget_s
     try:
         return _exercise(runner, scenario)
     finally:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import torch
 
+from ..triton_binary import Binary, binary_of
 from ..triton_build import built, host_digest
-from ..triton_compile import Binary, TargetCompiler, binary_of, pack_call
+from ..triton_compile import TargetCompiler, pack_call
 from ..triton_interpreter import (
     first_config,
     interpreting,
@@ -44,7 +45,7 @@ from . import (
 )
 
 INTERPRETER_BUDGET_S = 60.0
-"""Longest an interpreted launch may be foreseen to take: less than a run's deadline."""
+"""Longest an interpreted launch may be foreseen to take, unless told otherwise."""
 
 
 def open_runner(source: Source, scratch: Path, device: str) -> Runner:
@@ -172,7 +173,8 @@ class InterpretedTriton:
         self._compiler = TargetCompiler(source, target)
         start_interpreter(target)
         self._wrapper = Wrapper(source, "cpu")
-        self._budget_s = budget_s
+        self.budget_s = budget_s
+        """Longest a launch may be foreseen to take, seconds."""
         self._result: object = None
         self._launches: list[Launch] = []
 
@@ -201,7 +203,7 @@ class InterpretedTriton:
         """Outputs of one interpreted launch. Raises CannotRun where the interpreter cannot."""
         self._wrapper.restore()
         try:
-            with poisoned_allocations(), first_config(), interpreting(self._budget_s):
+            with poisoned_allocations(), first_config(), interpreting(self.budget_s):
                 self._result = self._wrapper.bound()()
         except CannotRun:
             raise
