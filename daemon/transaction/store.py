@@ -123,7 +123,7 @@ class Store:
             (self._now(), kind, state, origin, tag, meta.key or None, meta.suggestion,
              meta.skill, meta.kernel, meta.gain, meta.closure, note),
         )  # fmt: skip
-        assert cursor.lastrowid is not None  # noqa: S101 — an INSERT always has one
+        assert cursor.lastrowid is not None
         return cursor.lastrowid
 
     def commit(self, change: int) -> None:
