@@ -20,7 +20,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.record import Figure, cpu_device, percentile, show, write
 from daemon.client import Client
-from daemon.protocol import Empty, Shutdown, Snapshot, Subscribe, Trust, Wire
+from daemon.protocol import (
+    Empty,
+    FileChanged,
+    Shutdown,
+    Snapshot,
+    Subscribe,
+    SuggestionChanged,
+    SuggestionsChanged,
+    Trust,
+    Wire,
+)
 from library.card import read_card, write_card
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,7 +66,9 @@ class Home:
             name = f"{source.name[:50]}-copy-{number}"
             folder = place / name
             (folder / "references").mkdir(parents=True)
-            text = (source / "SKILL.md").read_text().replace(f"name: {source.name}", f"name: {name}")
+            text = (
+                (source / "SKILL.md").read_text().replace(f"name: {source.name}", f"name: {name}")
+            )
             (folder / "SKILL.md").write_text(text)
             fields = {f: getattr(card, f) for f in card.__struct_fields__}
             fields["skill_id"] = f"{card.skill_id}-copy-{number}"
@@ -76,7 +88,9 @@ async def connected(home: Home) -> AsyncIterator[Client]:
         shutil.rmtree(home.path)
 
 
-async def until(client: Client, wanted: Callable[[str, Wire], bool], limit_s: float = 120.0) -> float:
+async def until(
+    client: Client, wanted: Callable[[str, Wire], bool], limit_s: float = 120.0
+) -> float:
     """Monotonic time at which a notification satisfied `wanted`."""
     async with asyncio.timeout(limit_s):
         async for method, notice in client.notices():
@@ -97,6 +111,14 @@ async def save_to_suggestions(saves: int, trusted: bool) -> Figure:
         snapshot = await client.call("snapshot", Empty())
         assert isinstance(snapshot, Snapshot)
         assert snapshot.status.skills == count, snapshot.status.skills
+
+        def ranked(method: str, notice: Wire) -> bool:
+            return (
+                isinstance(notice, SuggestionsChanged)
+                and notice.kernel.endswith("::gemm_naive")
+                and bool(notice.suggestions)
+            )
+
         kernel = home.root / "gemm" / "gemm_naive.cl"
         source = kernel.read_text()
         samples = []
@@ -105,12 +127,7 @@ async def save_to_suggestions(saves: int, trusted: bool) -> Figure:
             edited = source.replace("acc", f"acc{number}")
             start = time.perf_counter()
             kernel.write_text(edited)
-            at = await until(
-                client,
-                lambda method, notice: method == "suggestions.changed"
-                and notice.kernel.endswith("gemm_naive.cl::gemm_naive")  # type: ignore[attr-defined]
-                and bool(notice.suggestions),  # type: ignore[attr-defined]
-            )
+            at = await until(client, ranked)
             samples.append((at - start) * 1e3)
     name = f"save → ranked suggestions at the client, p95, {count} skills, debounce included"
     if trusted:
@@ -125,11 +142,14 @@ async def save_to_verdict(times: int) -> Figure:
     async with connected(home) as client:
         await client.call("subscribe", Subscribe())
         await client.call("trust", Trust(True))
-        screened: Callable[[str, Wire], bool] = (
-            lambda method, notice: method == "suggestion.changed"
-            and notice.suggestion.kernel.endswith("gemm_naive")  # type: ignore[attr-defined]
-            and notice.suggestion.stage == "screened"  # type: ignore[attr-defined]
-        )
+
+        def screened(method: str, notice: Wire) -> bool:
+            return (
+                isinstance(notice, SuggestionChanged)
+                and notice.suggestion.kernel.endswith("gemm_naive")
+                and notice.suggestion.stage == "screened"
+            )
+
         await until(client, screened)
         kernel = home.root / "gemm" / "gemm_naive.cl"
         source = kernel.read_text()
@@ -165,7 +185,9 @@ async def at_rest(seconds: float) -> list[Figure]:
         await asyncio.sleep(seconds)
         share = (used_s() - before) / seconds * 100
         rollup = Path(f"/proc/{status.pid}/smaps_rollup").read_text()
-        resident = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Rss"))
+        resident = next(
+            int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Rss")
+        )
     return [
         Figure("daemon at rest, resident memory", resident / 1024, "MiB", at_most=70.0),
         Figure(f"daemon at rest, CPU over {seconds:.0f} s", share, "%", at_most=0.5),
@@ -228,9 +250,8 @@ async def checkout(files: int) -> Figure:
         seen: dict[str, int] = {}
 
         def told(method: str, notice: Wire) -> bool:
-            if method == "file.changed":
-                path = notice.file.path  # type: ignore[attr-defined]
-                seen[path] = seen.get(path, 0) + 1
+            if isinstance(notice, FileChanged):
+                seen[notice.file.path] = seen.get(notice.file.path, 0) + 1
             return len(seen) == files
 
         checking_out = await asyncio.create_subprocess_exec(*git, "checkout", "-q", "one")
@@ -269,9 +290,14 @@ async def measure(options: argparse.Namespace) -> list[Figure]:
         await client.call("ping", Empty())
         command = [str(BIN / "klineage-tui"), str(home.root)]
         painted = [
-            first_paint(command, options.starts, "klineage-tui start → first paint, daemon up, p95", 800.0),
             first_paint(
-                [sys.executable, "-c", empty], options.starts, "an empty Textual app, the same way", None
+                command, options.starts, "klineage-tui start → first paint, daemon up, p95", 800.0
+            ),
+            first_paint(
+                [sys.executable, "-c", empty],
+                options.starts,
+                "an empty Textual app, the same way",
+                None,
             ),
         ]
     show(painted)

@@ -19,8 +19,15 @@ from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 PACKAGES = (
-    ("textual", "watchdog", "msgspec", "tree-sitter", "numpy")
-    + ("pyopencl", "pocl-binary-distribution", "torch", "triton")
+    "textual",
+    "watchdog",
+    "msgspec",
+    "tree-sitter",
+    "numpy",
+    "pyopencl",
+    "pocl-binary-distribution",
+    "torch",
+    "triton",
 )
 
 
@@ -87,7 +94,8 @@ def write(
         "method": method,
         "versions": versions,
         "figures": [
-            {**asdict(figure), "samples": list(figure.samples), "held": figure.held} for figure in figures
+            {**asdict(figure), "samples": list(figure.samples), "held": figure.held}
+            for figure in figures
         ],
         **(extra or {}),
     }
@@ -109,5 +117,7 @@ def show(figures: Sequence[Figure]) -> None:
         if len(figure.samples) > 1:
             spread = f"median {statistics.median(figure.samples):.4g} of {len(figure.samples)}"
         verdict = "" if not limit else ("holds" if figure.held else "DOES NOT HOLD")
-        print(f"{figure.name:<58} {figure.value:>9.4g} {figure.unit:<4} {limit:<18} {verdict:<14} {spread}")
+        print(
+            f"{figure.name:<58} {figure.value:>9.4g} {figure.unit:<4} {limit:<18} {verdict:<14} {spread}"
+        )
         sys.stdout.flush()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import os
 import sys
 from pathlib import Path
 
-from daemon.configuration import ConfigurationError, load_configuration
-from daemon.errors import Busy, RpcError
+from daemon.configuration import load_configuration
+from daemon.errors import Busy, ConfigurationError, RpcError
 from daemon.instance import ALREADY_RUNNING_EXIT
 from daemon.supervisor import configure_log, serve
 
@@ -20,7 +21,9 @@ def main() -> int:
     parser.add_argument("--root", type=Path, required=True)
     root = parser.parse_args().root.resolve()
     try:
-        configure_log(load_configuration(root).daemon.log_level)
+        configure_log(root, load_configuration(root).daemon.log_level)
+        # The folder of whichever client came first means nothing to the others.
+        os.chdir(root)
         asyncio.run(serve(root))
     except ConfigurationError as error:
         print(error, file=sys.stderr)

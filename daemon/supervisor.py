@@ -17,6 +17,7 @@ from daemon.idle import IdleTimer
 from daemon.instance import Instance
 from daemon.journal import Journal
 from daemon.journal_database import utc_now
+from daemon.log import LogHandler
 from daemon.loop.board import Board
 from daemon.loop.changing import Changing
 from daemon.loop.detecting import Detector
@@ -32,7 +33,7 @@ from daemon.server import Server
 from daemon.transaction import ChangeLog
 from daemon.trust import Trust
 from daemon.watcher import Batch, Watcher
-from daemon.worktree import journal_path, lock_path
+from daemon.worktree import journal_path, lock_path, log_path
 from gate.evaluate import Gate
 from library.store import Store, places
 
@@ -231,10 +232,7 @@ class Supervisor:
             self._stop.set()
 
 
-def configure_log(level: str) -> None:
+def configure_log(root: Path, level: str) -> None:
     """Lines to standard error, which the starter points at the worktree's log file."""
-    logging.basicConfig(
-        level=level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    logging.basicConfig(level=level.upper(), handlers=[LogHandler(log_path(root))])
     logging.getLogger("watchdog").setLevel(logging.WARNING)

@@ -55,7 +55,7 @@ def main() -> int:
     stale = []
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = page.read_text()
-        fresh = PLACE.sub(lambda m: m[1] + _relink(render(m["name"]), page) + m[3], text)
+        fresh = _fill(text, page)
         if fresh != text:
             stale.append(page.relative_to(ROOT))
             if not options.check:
@@ -63,6 +63,11 @@ def main() -> int:
     for page in stale:
         print(f"{'out of date' if options.check else 'rendered'}: {page}")
     return 1 if options.check and stale else 0
+
+
+def _fill(text: str, page: Path) -> str:
+    """The page's text with every place rendered anew."""
+    return PLACE.sub(lambda place: place[1] + _relink(render(place["name"]), page) + place[3], text)
 
 
 def _relink(table: str, page: Path) -> str:

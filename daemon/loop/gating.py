@@ -312,7 +312,11 @@ class Gating:
         """Gate a kernel as it stands, or against an earlier state of it."""
         platform = await self._ready(state)
         assert state.workload is not None
-        work = self._work(baseline, candidate, state.workload, platform, tier)
+        # The workload as the baseline knew it: a chain of changes may have edited its launch.
+        path = state.workload.path
+        files = {file.path: file.data for file in baseline.files}
+        workload = Workload(path, files.get(path, state.workload.data))
+        work = self._work(baseline, candidate, workload, platform, tier)
         subject = f"{state.id}@{baseline.closure[:12]}"
         job = self._queue.submit(subject, state.kernel.closure, tier.value, Priority.ASKED, work)
         try:

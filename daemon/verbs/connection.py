@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TypeVar
 
-from daemon.client import call_once
+from daemon.call import call_once
 from daemon.protocol import Wire
 from daemon.worktree import find_root
 
@@ -20,6 +21,11 @@ def root_of(options: argparse.Namespace) -> Path:
 
 def ask(options: argparse.Namespace, method: str, params: Wire, result: type[Result]) -> Result:
     """One request to the daemon, started if it is not running. Raises RpcError as it answers."""
-    answer = call_once(root_of(options), method, params)
+    answer = call_once(root_of(options), method, params, warn=_warn)
     assert isinstance(answer, result)
     return answer
+
+
+def _warn(line: str) -> None:
+    """To standard error, so that --json stays one document."""
+    print(f"klineage: warning: {line}", file=sys.stderr)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from daemon.client import call_once
-from daemon.errors import Unavailable
+from daemon.call import call_once
+from daemon.errors import VersionMismatch
+from daemon.instance import terminate
 from daemon.protocol import Empty, Ok, Shutdown, StatusView, Wire
+from daemon.rendezvous import NoDaemon
 from daemon.verbs import shared_options, status
 from daemon.verbs.connection import ask, root_of
 from daemon.verbs.failure import DONE, NEGATIVE
 from daemon.verbs.output import print_json
+from daemon.worktree import lock_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,11 +44,17 @@ def _start(options: argparse.Namespace) -> int:
 
 
 def _stop(options: argparse.Namespace) -> int:
-    answer = _ask_running(options, "shutdown", Shutdown(options.drain))
+    try:
+        answer = _ask_running(options, "shutdown", Shutdown(options.drain))
+    except VersionMismatch:
+        # It cannot be asked in words it understands, and whoever says stop means stop.
+        terminate(lock_path(root_of(options)))
+        answer = Ok("ended a daemon of another version")
+    told = answer or Ok("no daemon was running")
     if options.json:
-        print_json(answer or Ok("no daemon was running"))
+        print_json(told)
     else:
-        print("no daemon was running" if answer is None else "stopped")
+        print(told.message)
     return DONE
 
 
@@ -63,7 +72,7 @@ def _ask_running(options: argparse.Namespace, method: str, params: Wire) -> Ok |
     """What a daemon that runs already answers; None if none does."""
     try:
         answer = call_once(root_of(options), method, params, spawn=False)
-    except Unavailable:
+    except NoDaemon:
         return None
     assert isinstance(answer, Ok)
     return answer

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from daemon.client import call_once
+from daemon.call import call_once
 from daemon.errors import NotConfirmed
 from daemon.protocol import (
     Applied,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from daemon import protocol
-from daemon.configuration import ConfigurationError
-from daemon.errors import RpcError
+from daemon.errors import ConfigurationError, RpcError
 from gate.errors import EnvironmentLacks, GateError
 from library.errors import LibraryError
 

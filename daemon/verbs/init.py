@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from daemon.configuration import ConfigurationError, commented_default
+from daemon.configuration import commented_default
+from daemon.errors import ConfigurationError
 from daemon.verbs.connection import root_of
 from daemon.verbs.failure import DONE
 from daemon.verbs.output import print_json

@@ -77,14 +77,21 @@ class Person:
             "m = sys.argv[2]; p = msgspec.json.decode(sys.argv[3], type=METHODS[m][0]);"
             "print(msgspec.json.encode(call_once(Path(sys.argv[1]), m, p)).decode())"
         )
-        argv = [sys.executable, "-c", code, str(self.root), method, msgspec.json.encode(params).decode()]
+        argv = [
+            sys.executable,
+            "-c",
+            code,
+            str(self.root),
+            method,
+            msgspec.json.encode(params).decode(),
+        ]
         done = subprocess.run(
             argv, env=self.environment, capture_output=True, text=True, check=True
         )
         return json.loads(done.stdout)
 
 
-@pytest.fixture()
+@pytest.fixture
 def person() -> Iterator[Person]:
     """A person whose worktree holds the OpenCL samples; their daemon is stopped afterwards."""
     # Not below pytest's own folder: a socket's path may not be longer than about 100 bytes.

@@ -76,7 +76,9 @@ class Terminal:
                 return screen
             left = deadline - time.monotonic()
             if left <= 0:
-                raise ScreenTimeout(f"waited {timeout_s} s for {wanted!r}; the screen was:\n{screen}")
+                raise ScreenTimeout(
+                    f"waited {timeout_s} s for {wanted!r}; the screen was:\n{screen}"
+                )
             ready, _, _ = select.select([self._output], [], [], left)
             if ready:
                 os.read(self._output, 1 << 16)

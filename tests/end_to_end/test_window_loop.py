@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture()
+@pytest.fixture
 def window(person: Person) -> Iterator[Terminal]:
     command = [str(BIN / "klineage-tui"), str(person.root)]
     terminal = Terminal(person.home, command, person.environment, size=(120, 40))
