@@ -223,7 +223,7 @@ def test_a_kernel_that_does_not_compile_shows_why(bench: Bench) -> None:
 
 
 def test_a_block_over_the_shared_memory_limit_is_a_compile_error(bench: Bench) -> None:
-    greedy = "BM=256, BN=256, BK=128, num_warps=8, num_stages=5"
+    greedy = "BM=128, BN=128, BK=128, num_warps=8, num_stages=5"
     verdict = bench.evaluate((LARGE_TILES[0], greedy))
     assert verdict.status is Status.COMPILE_ERROR, verdict.message
     assert "out of resource" in verdict.message
