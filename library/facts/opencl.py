@@ -117,6 +117,7 @@ class OpenCLAnalysis:
             control.global_dims,
             control.plain_global_id,
             control.uses_group,
+            control.opaque_macros,
             control.required_group_size,
             control.dimensions_written,
             control.early_return,

@@ -39,10 +39,13 @@ class BufferFacts:
         writes = [a for a in self._memory.accesses if a.base == parameter and a.writes]
         if writes:
             return Known(True, self._at(writes[0]))
-        if self._untracked_pointers():
-            return Missing(
-                "some pointer is computed in a way that is not followed", "index it directly"
-            )
+        lost = self._memory.untracked(self._source.body, own_arrays=True)
+        if lost is not None:
+            line, text = self._source.line(lost), self._source.text(lost)
+            return Missing(f"line {line}: {text} is not followed", "index the parameter directly")
+        if self._source.opaque_macro is not None:
+            said = f"macro {self._source.opaque_macro} may store"
+            return Missing(said, "write out what it hides")
         return Known(False, f"no statement stores to {parameter}")
 
     def never_written(self, parameter: str) -> Answer:
@@ -176,25 +179,3 @@ class BufferFacts:
 
     def _at(self, access: Access) -> str:
         return f"line {self._source.line(access.node)}: {self._source.text(access.node)}"
-
-    def _untracked_pointers(self) -> bool:
-        """A dereference or subscript that leads to no known base."""
-        known = {a.node.start_byte for a in self._memory.accesses}
-        for node in find(self._source.body, "pointer_expression"):
-            if self._source.text(node).startswith("*") and node.start_byte not in known:
-                return True
-        private = {
-            name
-            for name, declared in self._source.declared.items()
-            if all(next(find(d.declarator, "array_declarator"), None) for d in declared)
-        }
-        for node in find(self._source.body, "subscript_expression"):
-            root = node
-            while root.type == "subscript_expression":
-                argument = root.child_by_field_name("argument")
-                if argument is None:
-                    return True
-                root = argument
-            if self._memory.place(node) is None and self._source.text(root) not in private:
-                return True
-        return False

@@ -85,6 +85,11 @@ class ControlFacts:
                 return Known(True, f"a helper calls {name}")
         return Known(False, "no local ids, group sizes or barriers")
 
+    def opaque_macros(self) -> Answer:
+        """Whether some macro in the kernel hides variables, memory or control flow."""
+        name = self._source.opaque_macro
+        return Known(name is not None, f"macro {name}" if name else "macros are plain values")
+
     def required_group_size(self) -> Answer:
         """Whether `reqd_work_group_size` fixes the work-group."""
         size = self._source.required_group_size

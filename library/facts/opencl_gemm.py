@@ -43,6 +43,9 @@ def gemm_loop(source: KernelSource, indices: Indices, memory: Memory) -> Gemm | 
     loop = counted(source, rest[1])
     if loop is None or loop.step != 1 or loop.inclusive or loop.start is None:
         return f"line {source.line(rest[1])} does not count from 0 to an extent by 1"
+    ids_in_bound = any(indices.depends(loop.bound, global_id(dim)) for dim in (0, 1))
+    if ids_in_bound or indices.polynomial(loop.start).constant != 0:
+        return f"line {source.line(rest[1])} does not run from 0 to one extent for all"
     body = loop_body(source, loop.body)
     if len(body.statements) != 1 or len(body.reductions) != 1 or body.reductions[0].operator != "+":
         return f"line {source.line(loop.body)} is not one sum"

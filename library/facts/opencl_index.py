@@ -237,8 +237,18 @@ class Indices:
             for node in nodes:
                 if node.type == "assignment_expression":
                     found.setdefault(name, []).append(child(node, "right"))
+                    found[name].extend(find(child(node, "left"), "subscript_argument_list"))
+                elif node.type == "pointer_expression":
+                    found.setdefault(name, []).extend(self._statement_of(node))
                 found.setdefault(name, []).extend(self._conditions(node))
         return {name: tuple(nodes) for name, nodes in found.items()}
+
+    def _statement_of(self, node: Node) -> Iterator[Node]:
+        """The statement an expression stands in: `&c` of `sincos(x, &c)` makes c depend on x."""
+        for parent in ancestors(node, self._source.body):
+            if parent.type in ("expression_statement", "declaration"):
+                yield parent
+                return
 
     def _conditions(self, node: Node) -> Iterator[Node]:
         for parent in ancestors(node, self._source.body):

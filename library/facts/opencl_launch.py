@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from gate.values.workload import Axes
 from library.fact import Answer, Known, Missing
 from library.languages.opencl_kernel import KernelSource
+from library.languages.opencl_source import function_name, kernel_definitions
 from library.target import Locus
 from library.workload_inputs import assigned_once
 from library.workload_source import LaunchSource
@@ -115,6 +116,9 @@ class LaunchFacts:
     def launch_dim(self, dim: int) -> Answer:
         """Whether the launch writes a global size for the dimension where an edit can reach it."""
         element = global_element(self._source, dim)
+        sharing = self._sharing()
+        if sharing:
+            return Known(False, f"launch also serves {', '.join(sharing)}; write launch_<kernel>")
         if element is not None:
             return Known(True, f"line {element.line} of {element.path}: {element.text}")
         launch = self._source.launch
@@ -123,6 +127,18 @@ class LaunchFacts:
             said = f"line {value.locus.line} of {value.locus.path}: {value.locus.text}"
             return Known(False, said)
         return self._unwritten("global")
+
+    def _sharing(self) -> list[str]:
+        """Other kernels of the file whose launch is the same function."""
+        source = self._source
+        if source.workload is None or source.launch is None:
+            return []
+        names = [function_name(source.unit, d.node) for d in kernel_definitions(source.unit)]
+        return [
+            name
+            for name in names
+            if name != source.kernel.entry and source.workload.launch_for(name) == source.launch
+        ]
 
     def global_size(self, dim: int, axes: Axes | None) -> Answer:
         """Work-items along a dimension at a shape."""

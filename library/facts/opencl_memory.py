@@ -55,14 +55,22 @@ class Memory:
     def read(self) -> frozenset[str]:
         return frozenset(a.base for a in self.accesses if a.reads)
 
-    def untracked(self, node: Node) -> Node | None:
-        """The first subscript or dereference below `node` that leads to no known base."""
+    def untracked(self, node: Node, *, own_arrays: bool = False) -> Node | None:
+        """The first subscript or dereference below `node` that leads to no known base.
+
+        With `own_arrays`, elements of the kernel's own arrays are none of those.
+        """
         known = {(a.node.start_byte, a.node.end_byte) for a in self.accesses}
         for found in find(node, "subscript_expression", "pointer_expression"):
             plain = found.type == "subscript_expression"
             if plain and (self._is_inner(found) or self._is_address(found)):
                 continue
             if not plain and not self._source.text(found).startswith("*"):
+                continue
+            root = found
+            while root.type == "subscript_expression":
+                root = field(root, "argument")
+            if own_arrays and plain and self._source.text(root) in self._source.arrays:
                 continue
             if (found.start_byte, found.end_byte) not in known:
                 return found
@@ -133,7 +141,9 @@ class Memory:
             for argument in arguments:
                 place = self.place(argument)
                 if place is not None and self._is_pointer(argument):
-                    yield Access(*place, True, True, 1, node)
+                    parameter = self._source.parameters.get(place[0])
+                    const = parameter is not None and parameter.const
+                    yield Access(*place, True, not const, 1, node)
 
     def _is_pointer(self, node: Node) -> bool:
         node = unwrapped(node)

@@ -12,6 +12,7 @@ from tree_sitter import Node
 from gate.values.kernel import Kernel
 from gate.values.workload import Workload
 from library.languages.c_closure import Definition, Unit, closure_definitions, data_of
+from library.languages.c_tokens import words
 from library.languages.c_tree import declared_name, field, find, locus
 from library.languages.opencl_guard import GlobalId, Guard, global_ids, guard_of
 from library.languages.opencl_source import (
@@ -27,6 +28,11 @@ from library.target import Locus
 from library.workload_source import LaunchSource, WorkloadSource, read_workload
 
 _DEFINED = re.compile(r"-D\s*(\w+)(?:=(\S+))?")
+_HIDING = re.compile(
+    r"return|if|for|while|do|break|continue|goto|switch|(?:work_group_)?barrier|mem_fence"
+    r"|get_\w+|atom(?:ic)?_\w+|(?:work|sub)_group_\w+"
+)
+_ACTING = re.compile(r"[^=!<>]=[^=]|\+\+|--|;")
 _INTEGER = re.compile(r"\(?\s*(0[xX][0-9a-fA-F]+|\d+)[uUlL]*\s*\)?")
 
 
@@ -196,10 +202,58 @@ class KernelSource:
         return {name: tuple(entries) for name, entries in found.items()}
 
     @cached_property
+    def arrays(self) -> frozenset[str]:
+        """Local variables that are arrays, in private or local memory."""
+        return frozenset(
+            name
+            for name, declared in self.declared.items()
+            if any(next(find(d.declarator, "array_declarator"), None) for d in declared)
+        )
+
+    @cached_property
+    def opaque_macro(self) -> str | None:
+        """A macro used in the function whose text hides variables, memory or control flow.
+
+        What such a macro does is not in the tree, so little about the kernel can be proved.
+        """
+        own = set(self.parameters) | set(self.declared)
+        pending = words(self.unit.data, self.body.start_byte, self.body.end_byte)
+        reached: set[str] = set()
+        while pending:
+            name = pending.pop()
+            macro = self._macros.get(name)
+            if macro is None or name in reached:
+                continue
+            reached.add(name)
+            text, inside = macro
+            if inside & own or any(_HIDING.fullmatch(word) for word in inside):
+                return name
+            if _ACTING.search(text):
+                return name
+            pending |= inside
+        return None
+
+    @cached_property
+    def _macros(self) -> Mapping[str, tuple[str, set[str]]]:
+        """Text of each macro of the closure, and the words in it that are not its parameters."""
+        found = {}
+        for definition in self.closure:
+            node = definition.node
+            value = node.child_by_field_name("value")
+            if node.type in ("preproc_def", "preproc_function_def") and value is not None:
+                text = data_of(definition.unit, value)
+                listed = node.child_by_field_name("parameters")
+                named = words(data_of(definition.unit, listed).encode()) if listed else set()
+                name = data_of(definition.unit, field(node, "name"))
+                found[name] = text, words(text.encode()) - named
+        return found
+
+    @cached_property
     def assigned(self) -> Mapping[str, tuple[Node, ...]]:
         """Where plain variables change after their declaration, by name.
 
-        A variable whose address is taken counts as changed there.
+        A store to an element of an array changes the array; a variable whose address is taken
+        counts as changed there.
         """
         found: dict[str, list[Node]] = {}
         changes = ("assignment_expression", "update_expression", "pointer_expression")
@@ -207,10 +261,13 @@ class KernelSource:
             if node.type == "pointer_expression" and self.text(node)[0] != "&":
                 continue
             target = field(node, "left" if node.type == "assignment_expression" else "argument")
-            while target.type == "field_expression":
+            through = False
+            while target.type in ("field_expression", "subscript_expression"):
+                through |= target.type == "subscript_expression"
                 target = field(target, "argument")
-            if target.type == "identifier":
-                found.setdefault(self.text(target), []).append(node)
+            name = self.text(target)
+            if target.type == "identifier" and (not through or name in self.arrays):
+                found.setdefault(name, []).append(node)
         return {name: tuple(nodes) for name, nodes in found.items()}
 
     @cached_property

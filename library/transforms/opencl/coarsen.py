@@ -161,6 +161,10 @@ class _Coarsened:
         if any(not self._varies(a.node) for a in stores):
             line = self._source.line(node)
             raise StuckError(f"line {line} stores to one element for every {self._variable}")
+        lost = self._memory.untracked(node, own_arrays=True)
+        if lost is not None:
+            line, text = self._source.line(lost), self._source.text(lost)
+            raise StuckError(f"line {line}: {text} is not followed")
         named, shared = self._shared(node)
         copies = [self._copy(node, copy, shared) for copy in self._copies]
         if stores:
@@ -191,6 +195,8 @@ class _Coarsened:
             raise StuckError(
                 f"line {source.line(node)} declares more than what depends on {self._variable}"
             )
+        if any(a.writes for a in self._memory.within(node)):
+            raise StuckError(f"line {source.line(node)} declares and may store at once")
         head = source.unit.data[source.start(node) : declarators[0].start_byte].decode()
         value = declarators[0].child_by_field_name("value")
         plain = len(declarators) == 1 and declarators[0].type in ("init_declarator", "identifier")

@@ -167,8 +167,6 @@ class Lanes:
             name = source.text(left)
             if name in self._addresses or name == self._variable:
                 raise StuckError(f"{at} changes {name}, which is used to index")
-            if name not in source.declared:
-                raise StuckError(f"{at} changes {name}, which is a parameter")
             text = f"{self.renamed(name)} {operator} {self.expression(right)};"
             return edit(source, node, text)
         self.place(left)

@@ -13,6 +13,7 @@ from library.facts.opencl_launch import bound_of
 from library.facts.opencl_reduction import statements
 from library.languages.c_tree import ancestors, field, find
 from library.languages.opencl_guard import GlobalId
+from library.languages.opencl_kernel import KernelSource
 from library.target import Captures, Target
 from library.transforms import Parameters
 from library.transforms.opencl.lanes import Lanes
@@ -131,6 +132,7 @@ class _Vectorized:
         source, name, width = self._source, self._id.variable, self._width
         indent, unit = source.indent(first), source.indent_unit
         start, end = source.start(first), last.end_byte
+        self._repeatable(start, end)
         edits = [
             e
             for s in statements(first.parent or first)
@@ -149,6 +151,25 @@ class _Vectorized:
             f"{indent}}}"
         )
         return ByteEdit(source.path, start, end, text.encode())
+
+    def _repeatable(self, start: int, end: int) -> None:
+        """Raises StuckError where running the range once a column would differ from running it once.
+
+        It would where the range changes a variable from outside, unless a loop header sets it first.
+        """
+        source = self._source
+        for name, nodes in source.assigned.items():
+            outside = any(
+                not start <= d.declaration.start_byte < end for d in source.declared.get(name, ())
+            )
+            for node in nodes:
+                if not start <= node.start_byte < end or not (
+                    outside or name not in source.declared
+                ):
+                    continue
+                if not any(_sets(source, loop, name) for loop in ancestors(node, source.body)):
+                    line = source.line(node)
+                    raise StuckError(f"line {line} changes {name}, which outlives a column")
 
     def _statement(self, node: Node) -> Iterator[ByteEdit]:
         if not self._lanes.varies(node):
@@ -177,3 +198,13 @@ class _Vectorized:
             raise StuckError(
                 f"line {line}: a {node.type.replace('_', ' ')} is not written for lanes"
             )
+
+
+def _sets(source: KernelSource, loop: Node, name: str) -> bool:
+    """Whether a loop's header starts with `name = …`."""
+    start = loop.child_by_field_name("initializer") if loop.type == "for_statement" else None
+    return (
+        start is not None
+        and start.type == "assignment_expression"
+        and source.text(field(start, "left")) == name
+    )

@@ -319,3 +319,35 @@ __kernel void f(const int M, const int N, const int K, const float alpha,
 """,
     workload(MATRICES + ", 'alpha': 1.5", ODD, OVER_C, outputs=NEW_C),
 )
+
+OWN_ARRAYS = Case(
+    """
+#define DEPTH 4
+
+void halves(float v, float *low, float *high) { *low = v * 0.5f; *high = v - *low; }
+
+__kernel void f(__global const float *A, __global const float *w, __global float *C, int M, int N)
+{
+    int col = get_global_id(0);
+    int row = get_global_id(1);
+    if (row >= M || col >= N)
+        return;
+    float kept[DEPTH];
+    for (int t = 0; t < DEPTH; ++t)
+        kept[t] = A[row * N + col] * t;
+    float low, high;
+    halves(A[row * N + col], &low, &high);
+    float acc = 0.0f;
+    for (int t = 0; t < DEPTH; ++t)
+        acc += kept[t] * w[t] + high;
+    C[row * N + col] = acc - low;
+}
+""",
+    workload(
+        "'A': rng.standard_normal((M, N), dtype=np.float32),"
+        " 'w': rng.standard_normal(4, dtype=np.float32)",
+        "[{'M': 32, 'N': 16}, {'M': 21, 'N': 9}]",
+        OVER_C,
+        outputs=NEW_C,
+    ),
+)

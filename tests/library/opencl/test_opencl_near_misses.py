@@ -36,6 +36,11 @@ ROWS = [
     ("row asked for twice", edited(NT, ("C[row * N", "C[get_global_id(1) * N")), "one-row"),
     ("launch is computed", edited(NT, workload=('return {"global"', 'shape = {"global"')), "launch-written"),
     ("stores one element for all", edited(NT, ("C[row * N + col] = acc", "C[col] = acc")), "stores to one element"),
+    ("macro hides a variable", edited(NT, ("\n__kernel", "\n#define HERE C[row * N + col]\n__kernel"), ("    C[row * N + col] =", "    HERE =")), "no-hidden-code"),
+    ("macro hides a return", edited(NT, ("\n__kernel", "\n#define STOP(c) if (c) return\n__kernel"), ("    float acc", "    STOP(col > 99);\n    float acc")), "no-hidden-code"),
+    ("helper stores", edited(NT, ("\n__kernel", "\nfloat put(__global float *c) { *c = 1.0f; return 0.0f; }\n__kernel"), ("    float acc = 0.0f;", "    float acc = 0.0f;\n    float seen = put(&C[row * N + col]);")), "may store"),
+    ("stores through a pointer that moves", edited(NT, ("    C[row", "    __global float *c = C;\n    c += row * N + col;\n    *c = 0.0f;\n    C[row")), "not followed"),
+    ("launch serves two kernels", edited(NT, ("\n__kernel", "\n__kernel void g(__global float *C) { C[0] = 1.0f; }\n\n__kernel")), "launch-written"),
     ("while loop", edited(NT, ("    float acc", "    while (K > 9) K--;\n    float acc")), "uniform-over-rows"),
 ]  # fmt: skip
 COLUMNS = [
@@ -47,8 +52,9 @@ COLUMNS = [
     ("chooses lane by lane", edited(cases.SAXPY, ("a * x[i]", "(x[i] > 0 ? a : 0.0f)")), "not written for lanes"),
     ("branches lane by lane", edited(cases.SAXPY, ("\ty[i] +=", "\tif (x[i] > 0.0f) y[i] +=")), "uniform-over-columns"),
     ("helper of its own", edited(cases.SAXPY, ("kernel void", "float h(float v) { return v; }\nkernel void"), ("a * x[i]", "h(x[i])")), "not known to work lane by lane"),
+    ("changes what outlives a column", edited(cases.SAXPY, ("\ty[i]", "\tfloat s = x[i];\n\ta *= 2.0f;\n\ty[i]")), "outlives a column"),
     ("mixed types", edited(cases.SAXPY, ("global const float *x", "global const int *x")), "one-element-type"),
-    ("changes a scalar argument", edited(cases.SAXPY, ("\ty[i]", "\ta = x[i];\n\ty[i]")), "is a parameter"),
+    ("changes a scalar argument", edited(cases.SAXPY, ("\ty[i]", "\ta = x[i];\n\ty[i]")), "outlives a column"),
 ]  # fmt: skip
 ROW = [
     ("down a column", edited(cases.GEMV, ("A[row*K + k]", "A[k*M + row]")), "contiguous"),
@@ -83,6 +89,8 @@ STAGE = [
     ("starts from C", edited(cases.GEMM_ALPHA, ("float s = 0;", "float s = C[m*N + n];")), "matrix-product"),
     ("guard is a block", cases.SGEMM, "guard-returns"),
     ("launch gives groups", edited(cases.GEMM_ALPHA, workload=('axes["M"])}', 'axes["M"]), "local": (1, 1)}')), "driver-chooses-groups"),
+    ("ends at the row", edited(cases.GEMM_ALPHA, ("k < K", "k < m")), "matrix-product"),
+    ("starts at one", edited(cases.GEMM_ALPHA, ("int k = 0", "int k = 1")), "matrix-product"),
     ("two sums", edited(cases.GEMM_ALPHA, ("    float s = 0;", "    float s = 0;\n    float t = 0;"), ("        s +=", "        t += 1, s +=")), "matrix-product"),
     ("a filter", cases.BLUR, "matrix-product"),
 ]  # fmt: skip

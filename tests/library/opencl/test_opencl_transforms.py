@@ -14,6 +14,7 @@ FIRES = [
     ("coarsen-rows-8", cases.BLUR),
     ("coarsen-rows-4", cases.GEMM_NT),
     ("coarsen-rows-8", cases.GEMM_NT),
+    ("coarsen-rows-4", cases.OWN_ARRAYS),
     ("coarsen-outputs-4", cases.GEMV),
     ("coarsen-outputs-4", cases.DISTANCE),
     ("vector-columns-8", cases.SGEMM),
