@@ -323,6 +323,7 @@ class Gating:
             verdict: Verdict = await asyncio.shield(job.done)
         except Superseded as error:
             raise Stale(f"{state.id} changed while it was gated; look at it again") from error
+        self._journal.verdicts.put(verdict)
         return verdict
 
     async def _ready(self, state: KernelState) -> Platform:
