@@ -13,25 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gate.arm import Arm, StagedKernel, stage
-from gate.cases import CasePlan
-from gate.conclusion import Concluded, of_kernel, of_workload
-from gate.errors import EnvironmentLacks, GateError, WorkloadError
+from gate.conclusion import Concluded
+from gate.errors import GateError
 from gate.evaluation import Evaluation, Findings
-from gate.inspection import Inspection, inspection_of
+from gate.inspection import Inspection
 from gate.judgement import latency_text
-from gate.messages import Probed, Report
+from gate.machine import PACKAGES, ask_platform, inspect_machine
 from gate.oracle import Oracle
 from gate.pool import WorkerPool, exchange_folder
 from gate.profile import Profile
 from gate.settings import GateSettings
 from gate.static import forbidden_edit
+from gate.tracing import trace_launches
 from gate.values.candidate import Candidate
 from gate.values.kernel import Kernel, Language
 from gate.values.platform import Platform
-from gate.values.trace import ArgumentTrace, LaunchTrace
+from gate.values.trace import LaunchTrace
 from gate.values.verdict import Equivalence, Outcome, Status, Tier, Trust, Verdict
 from gate.values.workload import Workload
-from gate.worker_process import WorkerFailure, WorkerRaised
 
 AS_IT_STANDS = Candidate(skill="", edits=())
 """The candidate that gates a kernel as it is."""
@@ -49,7 +48,7 @@ def _silent(step: str) -> None:
 
 
 class Gate:
-    """Evaluates candidates over one worktree. Called from one thread at a time.
+    """Evaluates candidates over one worktree, one call at a time; a second thread waits.
 
     Holds, between calls, an oracle with the latest workload, a worker with the latest baseline, and
     a spare; `release_idle` gives them back.
@@ -68,34 +67,25 @@ class Gate:
         self._baseline_key = ""
         self._numbers = itertools.count(1)
         self._platforms: dict[Language, Platform] = {}
+        self._busy = threading.Lock()
 
     def platform(self, language: Language) -> Platform:
         """The device that kernels of a language run on, asked once.
 
         Raises EnvironmentLacks with what to install or set.
         """
-        if language not in self._platforms:
-            self._platforms[language] = self._ask_platform(language)
-        return self._platforms[language]
+        with self._busy:
+            if language not in self._platforms:
+                self._platforms[language] = ask_platform(self._pool, self._settings, language)
+            return self._platforms[language]
 
     def inspect(self) -> Inspection:
         """What the kernels' interpreter and this machine have, for `klineage doctor`.
 
         Raises EnvironmentLacks if the interpreter cannot be run at all.
         """
-        worker = self._pool.probe()
-        try:
-            probed = worker.call(
-                "probe", {}, Probed, self._settings.deadlines.start_s, threading.Event()
-            )
-        except WorkerFailure as failure:
-            raise EnvironmentLacks(
-                f"{self._pool.python} cannot run a worker: {failure.message}",
-                "set python in [gate] to a Python 3.10 or newer with numpy",
-            ) from failure
-        finally:
-            self._pool.end(worker)
-        return inspection_of(probed)
+        with self._busy:
+            return inspect_machine(self._pool, self._settings)
 
     def trace(
         self,
@@ -108,49 +98,10 @@ class Gate:
 
         Raises WorkloadError, EnvironmentLacks, Cancelled, and GateError if the kernel fails.
         """
-        arm = self._baseline_arm(kernel)
-        deadlines = self._settings.deadlines
-        traces = []
-        try:
-            loaded = self._oracle.load(workload, deadlines.start_s, stop)
-        except WorkerFailure as failure:
-            raise WorkloadError(of_workload(failure, workload.path).message) from failure
-        for axes in loaded.shapes:
-            progress(f"tracing {kernel.entry}")
-            plan = CasePlan(axes, seed=0)
-            try:
-                made = self._oracle.case(plan, deadlines.reference_s, stop)
-            except WorkerFailure as failure:
-                raise WorkloadError(of_workload(failure, workload.path).message) from failure
-            try:
-                arm.prepare(axes, made, loaded.mutates, deadlines.compile_floor_s, stop)
-                arm.run(deadlines.interpreted_s, stop)
-                traced = arm.trace(stop)
-            except WorkerFailure as failure:
-                conclusion = of_kernel(failure, f"{kernel.path} {kernel.entry} at {plan.label}")
-                raise GateError(conclusion.message) from failure
-            traces.append(
-                LaunchTrace(
-                    axes=traced.axes,
-                    kernel=traced.kernel,
-                    grid=traced.grid,
-                    block=traced.block,
-                    options=traced.options,
-                    arguments={
-                        name: ArgumentTrace(
-                            kind=each.kind,
-                            dtype=each.dtype,
-                            value=each.value,
-                            alignment_bytes=each.alignment_bytes,
-                            shape=each.shape,
-                            strides=each.strides,
-                            overlaps=each.overlaps,
-                        )
-                        for name, each in traced.arguments.items()
-                    },
-                )
-            )
-        return tuple(traces)
+        with self._busy:
+            arm = self._baseline_arm(kernel)
+            deadlines = self._settings.deadlines
+            return trace_launches(arm, self._oracle, workload, deadlines, stop, progress)
 
     def evaluate(
         self,
@@ -169,36 +120,11 @@ class Gate:
         against itself. Raises Cancelled soon after `stop` is set, StaleCandidate,
         EnvironmentLacks; everything a kernel or workload does wrong is in the verdict.
         """
-        begun = time.monotonic()
-        findings = Findings()
-        arms: tuple[Arm, Arm] | None = None
-        try:
-            if reason := self._ungateable(baseline, candidate, workload):
-                raise reason
-            kept = self._baseline_arm(baseline)
-            arms = kept, self._candidate_arm(baseline, candidate, kept)
-            evaluation = Evaluation(
-                workload=workload,
-                oracle=self._oracle,
-                baseline=arms[0],
-                candidate=arms[1],
-                as_it_stands=not candidate.edits,
-                tier=tier,
-                settings=self._settings,
-                until=begun + budget.wall_s,
-                stop=stop,
-                progress=progress,
-                findings=findings,
+        with self._busy:
+            begun = time.monotonic()
+            findings = self._findings(
+                baseline, candidate, workload, tier, begun + budget.wall_s, stop, progress
             )
-            self._judge(evaluation)
-        except Concluded as conclusion:
-            findings.status = conclusion.status
-            findings.message = conclusion.message
-            findings.log = conclusion.log[-self._settings.log_bytes :]
-        finally:
-            if arms is not None:
-                self._put_away(arms, tier)
-        self._note_not_run(findings, tier)
         return Verdict(
             status=findings.status,
             tier=tier,
@@ -221,18 +147,62 @@ class Gate:
         )
 
     def release_idle(self) -> None:
-        """End the workers kept between calls; the next call starts its own."""
-        self._oracle.close()
-        self._forget_baseline()
-        self._pool.end_all()
+        """End the workers kept between calls, unless a call is going on; the next starts its own."""
+        if self._busy.acquire(blocking=False):
+            try:
+                self._end_workers()
+            finally:
+                self._busy.release()
 
     def close(self) -> None:
-        """End every worker and remove what was staged."""
-        self.release_idle()
+        """End every worker and remove what was staged. Waits for a call that is going on."""
+        with self._busy:
+            self._end_workers()
         shutil.rmtree(self._exchange, ignore_errors=True)
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     # ---- the steps of an evaluation ---------------------------------------------------------
+
+    def _findings(
+        self,
+        baseline: Kernel,
+        candidate: Candidate,
+        workload: Workload,
+        tier: Tier,
+        until: float,
+        stop: threading.Event,
+        progress: Callable[[str], None],
+    ) -> Findings:
+        findings = Findings()
+        arms: tuple[Arm, Arm] | None = None
+        try:
+            if reason := self._ungateable(baseline, candidate, workload):
+                raise reason
+            kept = self._baseline_arm(baseline)
+            arms = kept, self._candidate_arm(baseline, candidate, kept)
+            evaluation = Evaluation(
+                workload=workload,
+                oracle=self._oracle,
+                baseline=arms[0],
+                candidate=arms[1],
+                as_it_stands=not candidate.edits,
+                tier=tier,
+                settings=self._settings,
+                until=until,
+                stop=stop,
+                progress=progress,
+                findings=findings,
+            )
+            self._judge(evaluation)
+        except Concluded as conclusion:
+            findings.status = conclusion.status
+            findings.message = conclusion.message
+            findings.log = conclusion.log[-self._settings.log_bytes :]
+        finally:
+            if arms is not None:
+                self._put_away(arms, tier)
+        self._note_not_run(findings, tier)
+        return findings
 
     def _ungateable(
         self, baseline: Kernel, candidate: Candidate, workload: Workload
@@ -293,7 +263,9 @@ class Gate:
 
     def _baseline_arm(self, kernel: Kernel) -> Arm:
         """The kept baseline if it is this kernel's bytes, else a new one."""
-        key = "\n".join([kernel.entry, *(f"{f.path} {f.digest}" for f in kernel.files)])
+        key = repr((kernel.language, kernel.path, kernel.entry, kernel.launch)) + "\n".join(
+            f"{file.path} {file.digest}" for file in kernel.files
+        )
         if self._baseline is None or key != self._baseline_key:
             self._forget_baseline()
             staged = self._stage(kernel, AS_IT_STANDS)
@@ -326,39 +298,13 @@ class Gate:
         else:
             baseline.close()
 
+    def _end_workers(self) -> None:
+        self._oracle.close()
+        self._forget_baseline()
+        self._pool.end_all()
+
     def _forget_baseline(self) -> None:
         if self._baseline is not None:
             self._baseline.close()
             shutil.rmtree(self._baseline.kernel.folder, ignore_errors=True)
         self._baseline = None
-
-    def _ask_platform(self, language: Language) -> Platform:
-        worker = self._pool.runner(language.value)
-        params = {
-            "language": language.value,
-            "device": self._settings.devices.get(language.value, ""),
-        }
-        try:
-            report = worker.call(
-                "report", params, Report, self._settings.deadlines.start_s, threading.Event()
-            )
-        except WorkerFailure as failure:
-            known = isinstance(failure, WorkerRaised) and failure.kind == "environment"
-            install = f"{self._pool.python} -m pip install {PACKAGES.get(language, '')}"
-            raise EnvironmentLacks(
-                f"no platform for {language.value}: {failure.message}",
-                f"try: {install}" if known else failure.log[-500:],
-            ) from failure
-        finally:
-            self._pool.end(worker)
-        return Platform(
-            report.name,
-            report.device,
-            report.capabilities,
-            report.toolchain,
-            report.can_run,
-        )
-
-
-PACKAGES = {Language.OPENCL: "'pyopencl[pocl]' numpy", Language.TRITON: "torch triton numpy"}
-"""What makes a language's worker run, for pip."""

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from gate.arm import Arm
 from gate.cases import CasePlan, confirm_cases, interpreted_cases, screen_cases
-from gate.conclusion import Concluded, of_kernel, of_workload
+from gate.conclusion import Concluded, NotRun, of_kernel, of_workload
 from gate.messages import CaseMade, Judgement, Loaded, Prepared, Ran
 from gate.oracle import Oracle
 from gate.settings import DeadlineSettings, GateSettings
@@ -90,19 +90,27 @@ class Evaluation:
         """Try both arms on every case of the tier. Raises Concluded unless the candidate is right."""
         can_time = self._open_both()
         plans = self._plans(loaded, can_time)
-        done, outside = 0, []
+        done = 0
+        outside: list[str] = []
+        not_run: list[str] = []
         for number, plan in enumerate(plans, 1):
             self.progress(f"correctness {number} of {len(plans)}: {plan.label}")
             made = self.make_case(plan)
             if not made.available:
                 continue
-            complaint = self._original(plan, made, loaded, check_controls=done == 0)
-            if complaint:
-                outside.append(f"{plan.label} ({complaint})")
+            try:
+                complaint = self._original(plan, made, loaded, check_controls=done == 0)
+                if complaint:
+                    outside.append(f"{plan.label} ({complaint})")
+                    continue
+                self._candidate(plan, made, loaded)
+            except NotRun as reason:
+                not_run.append(reason.message)
                 continue
-            self._candidate(plan, made, loaded)
             done += 1
-        self._note_correctness(done, outside)
+        if not done:
+            raise Concluded(Status.UNMEASURED, not_run[0] if not_run else "no case could be run")
+        self._note_correctness(done, outside, not_run)
 
     def make_case(self, plan: CasePlan) -> CaseMade:
         """Inputs and what is right for them. Raises Concluded."""
@@ -115,11 +123,11 @@ class Evaluation:
         self, arm: Arm, axes: Axes, made: CaseMade, loaded: Loaded
     ) -> tuple[Prepared, Ran]:
         """Build and launch once. Raises WorkerFailure."""
-        slack = self.baseline if arm is self.candidate else arm
-        build_s = max(self.deadlines.compile_floor_s, BUILD_FACTOR * slack.slowest_build_s)
-        timed = arm.opened is None or arm.opened.can_time
-        floor_s = self.deadlines.run_floor_s if timed else self.deadlines.interpreted_s
-        run_s = max(floor_s, RUN_FACTOR * slack.slowest_run_s)
+        deadlines = self.deadlines
+        build_s = run_s = deadlines.original_s
+        if arm is self.candidate and not self.as_it_stands:
+            build_s = max(deadlines.compile_floor_s, BUILD_FACTOR * self.baseline.slowest_build_s)
+            run_s = max(deadlines.run_floor_s, RUN_FACTOR * self.baseline.slowest_run_s)
         built = arm.prepare(axes, made, loaded.mutates, self.at_most(build_s), self.stop)
         return built, arm.run(self.at_most(run_s), self.stop)
 
@@ -151,7 +159,7 @@ class Evaluation:
             try:
                 opened.append(arm.open(self.stop))
             except WorkerFailure as failure:
-                raise of_kernel(failure, f"{arm.name} worker") from failure
+                raise of_kernel(failure, "start", f"the {arm.name}") from failure
         return all(each.can_time for each in opened)
 
     def _arms(self) -> list[Arm]:
@@ -174,15 +182,14 @@ class Evaluation:
         A kernel gated as it stands has no other original. Raises Concluded.
         """
         arm = self.candidate if self.as_it_stands else self.baseline
-        where = f"correctness at {plan.label}"
         try:
             _, ran = self.prepared(arm, plan.axes, made, loaded)
             judgements = [self.judge(outputs, original=True) for outputs in ran.runs]
         except WorkerFailure as failure:
-            conclusion = of_kernel(failure, where)
+            conclusion = of_kernel(failure, "correctness", plan.label)
             if not plan.promised:
                 return conclusion.message
-            if self.as_it_stands or conclusion.status is Status.UNMEASURED:
+            if self.as_it_stands or isinstance(conclusion, NotRun):
                 raise conclusion from failure
             raise Concluded(
                 Status.UNGATEABLE, f"the kernel as it stands: {conclusion.message}", conclusion.log
@@ -192,7 +199,7 @@ class Evaluation:
             complaint = f"writes to its input {', '.join(ran.changed_inputs)}; see MUTATES"
         if complaint and plan.promised:
             status = Status.WRONG if self.as_it_stands else Status.UNGATEABLE
-            raise Concluded(status, f"the kernel as it stands, {where}: {complaint}")
+            raise Concluded(status, f"the kernel as it stands at {plan.label}: {complaint}")
         if check_controls and not complaint:
             self._controls(plan)
         self._original_ran = ran
@@ -201,20 +208,18 @@ class Evaluation:
     def _candidate(self, plan: CasePlan, made: CaseMade, loaded: Loaded) -> None:
         if self.as_it_stands:
             return
-        where = f"correctness at {plan.label}"
         try:
             built, ran = self.prepared(self.candidate, plan.axes, made, loaded)
         except WorkerFailure as failure:
-            conclusion = of_kernel(failure, where)
-            name = "compile" if conclusion.status is Status.COMPILE_ERROR else "correctness"
-            skipped = conclusion.status is Status.UNMEASURED
-            outcome = Outcome.NOT_RUN if skipped else Outcome.FAILED
-            self.findings.check(name, outcome, conclusion.message)
+            conclusion = of_kernel(failure, "correctness", plan.label)
+            if not isinstance(conclusion, NotRun):
+                name = "compile" if conclusion.status is Status.COMPILE_ERROR else "correctness"
+                self.findings.check(name, Outcome.FAILED, conclusion.message)
             raise conclusion from failure
-        self.accept(ran, where)
+        self.accept(ran, f"correctness at {plan.label}")
         before = self.baseline.prepared
-        assert before is not None  # noqa: S101
-        assert self._original_ran is not None  # noqa: S101
+        assert before is not None
+        assert self._original_ran is not None
         self.identical &= built.digest == before.digest and ran.launch == self._original_ran.launch
 
     def _controls(self, plan: CasePlan) -> None:
@@ -233,13 +238,15 @@ class Evaluation:
             )
         self.findings.check("controls", Outcome.PASSED, "zeros and input copies are refused")
 
-    def _note_correctness(self, done: int, outside: Sequence[str]) -> None:
+    def _note_correctness(self, done: int, outside: Sequence[str], not_run: Sequence[str]) -> None:
         note = self.findings.check
         note("compile", Outcome.PASSED, "built for every case")
         detail = f"{done} cases against a float64 reference where it has one"
         if outside:
             shown = "; ".join(outside[:3])
             detail += f"; {len(outside)} outside the original's contract: {shown}"
+        if not_run:
+            detail += f"; {len(not_run)} could not be run here: {not_run[0]}"
         note("correctness", Outcome.PASSED, detail)
         note("poison", Outcome.PASSED, "outputs hold NaN bits before every launch")
         note("inputs unchanged", Outcome.PASSED, "compared after every launch")

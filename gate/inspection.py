@@ -68,7 +68,10 @@ def inspection_of(probed: Probed) -> Inspection:
                 "run on a machine with an NVIDIA GPU and its driver",
             )
         )
-    lacks += [Lack(problem, "see above", "") for problem in probed.problems]
+    lacks += [
+        Lack(problem, "that runtime's devices cannot be used", "see its own documentation")
+        for problem in probed.problems
+    ]
     return Inspection(
         probed.interpreter, probed.version, probed.packages, devices, probed.tools, tuple(lacks)
     )

@@ -16,7 +16,6 @@ from gate.interval import Interval, median, median_interval
 from gate.values.verdict import Status, Timing
 from gate.values.workload import Axes, shape_label
 
-
 WIDEST_TIE = math.log1p(0.02)
 """However noisy the machine, a wider interval than this on either side of 1 is no tie."""
 

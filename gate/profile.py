@@ -79,7 +79,7 @@ class Profile:
             self._plan_cells(axes, settings.cell_ms)
             while another_block(len(blocks), time.monotonic() - begun, settings):
                 self._evaluation.progress(f"timing block {len(blocks) + 1}")
-                blocks.append(self._block())
+                blocks.append(self._block(axes))
         self._check_timed(axes)
         result = measured(axes, [[block] for block in blocks])
         others = len(self._loaded.shapes) - 1
@@ -119,7 +119,7 @@ class Profile:
                 self._prepare_both(axes)
                 with self._device():
                     self._plan_cells(axes, settings.cell_ms)
-                    units[index].append([self._block() for _ in range(settings.blocks)])
+                    units[index].append([self._block(axes) for _ in range(settings.blocks)])
                 self._check_timed(axes)
 
     def _restart(self) -> None:
@@ -132,7 +132,7 @@ class Profile:
             try:
                 arm.open(self._evaluation.stop)
             except WorkerFailure as failure:
-                raise of_kernel(failure, f"{arm.name} worker") from failure
+                raise of_kernel(failure, "start", f"the {arm.name}") from failure
 
     def _prepare_both(self, axes: Axes) -> None:
         """New inputs in new buffers; both arms are right on them before they are timed."""
@@ -141,32 +141,32 @@ class Profile:
         made = evaluation.make_case(plan)
         for arm in self._arms():
             original = arm is evaluation.baseline
-            where = f"before timing at {plan.label}"
+            where = f"check before timing at {plan.label}"
             try:
                 _, ran = evaluation.prepared(arm, axes, made, self._loaded)
             except WorkerFailure as failure:
-                raise self._failure(arm, failure, where) from failure
+                raise self._failure(arm, failure, "check before timing", axes) from failure
             if not original:
                 evaluation.accept(ran, where)
             elif not all(evaluation.judge(each, original=True).passed for each in ran.runs):
-                raise Concluded(Status.UNGATEABLE, f"the kernel as it stands is wrong {where}")
+                raise Concluded(Status.UNGATEABLE, f"the kernel as it stands is wrong: {where}")
 
     def _check_timed(self, axes: Axes) -> None:
         """What the timed launches left must be right too."""
         evaluation = self._evaluation
-        where = f"after timing at {shape_label(axes)}"
+        where = f"check after timing at {shape_label(axes)}"
         for arm in self._arms():
             try:
                 left = arm.outputs(evaluation.stop)
             except WorkerFailure as failure:
-                raise self._failure(arm, failure, where) from failure
+                raise self._failure(arm, failure, "check after timing", axes) from failure
             judgement = evaluation.judge(left.outputs, original=arm is evaluation.baseline)
             if not judgement.passed or left.changed_inputs:
                 why = judgement.message or f"wrote to input {', '.join(left.changed_inputs)}"
                 evaluation.findings.check("timed outputs", Outcome.FAILED, f"{where}: {why}")
                 baseline = arm is evaluation.baseline and not evaluation.as_it_stands
                 status = Status.UNGATEABLE if baseline else Status.SUSPICIOUS
-                raise Concluded(status, f"{arm.name} {where}: {why}")
+                raise Concluded(status, f"{where}: {arm.name}: {why}")
 
     def _plan_cells(self, axes: Axes, cell_ms: float) -> None:
         """Launches a cell for each arm, from two short runs that also warm it up."""
@@ -174,7 +174,7 @@ class Profile:
             launches = 1
             for _ in range(2):
                 begun = time.monotonic()
-                self._time(arm, launches, self._evaluation.deadlines.run_floor_s)
+                self._time(arm, launches, axes)
                 # One launch more than asked for: the first is not counted.
                 each_s = (time.monotonic() - begun) / (launches + 1)
                 planned = launches_for(each_s, cell_ms)
@@ -185,31 +185,31 @@ class Profile:
             f"{counts['baseline']} and {counts['candidate']} launches a cell"
         )
 
-    def _block(self) -> Block:
+    def _block(self, axes: Axes) -> Block:
         cells: dict[str, list[float]] = {"A": [], "B": []}
         arms = {"A": self._evaluation.baseline, "B": self._evaluation.candidate}
         for letter in order(self._rng):
             arm = arms[letter]
             launches = self._launches[arm.name]
-            cells[letter].append(lower_quartile(self._time(arm, launches)))
+            cells[letter].append(lower_quartile(self._time(arm, launches, axes)))
         return Block((cells["A"][0], cells["A"][1]), (cells["B"][0], cells["B"][1]))
 
-    def _time(self, arm: Arm, launches: int, deadline_s: float | None = None) -> list[float]:
+    def _time(self, arm: Arm, launches: int, axes: Axes) -> list[float]:
         evaluation = self._evaluation
         floor_s = evaluation.deadlines.run_floor_s
-        limit_s = deadline_s or max(floor_s, TIMING_FACTOR * launches * arm.slowest_run_s)
+        limit_s = max(floor_s, TIMING_FACTOR * (launches + 1) * arm.slowest_run_s)
         try:
             samples = arm.time(launches, evaluation.at_most(limit_s), evaluation.stop)
         except WorkerFailure as failure:
-            raise self._failure(arm, failure, "timing") from failure
+            raise self._failure(arm, failure, "timing", axes) from failure
         if len(samples) != launches or not all(0.0 < s < math.inf for s in samples):
             raise Concluded(
                 Status.SUSPICIOUS, f"{arm.name}: {len(samples)} times for {launches} launches"
             )
         return samples
 
-    def _failure(self, arm: Arm, failure: WorkerFailure, where: str) -> Concluded:
-        conclusion = of_kernel(failure, where)
+    def _failure(self, arm: Arm, failure: WorkerFailure, stage: str, axes: Axes) -> Concluded:
+        conclusion = of_kernel(failure, stage, shape_label(axes))
         if arm is self._evaluation.candidate:
             return conclusion
         return Concluded(

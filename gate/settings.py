@@ -42,12 +42,12 @@ class DeadlineSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     start_s: float = 90.0
     """A worker's start, with the import of the language's runtime."""
+    original_s: float = 120.0
+    """A build, or a launch, of the kernel as it stands."""
     compile_floor_s: float = 20.0
     """A build gets three times what the original's took, and at least this."""
     run_floor_s: float = 20.0
     """A correctness launch gets twenty times what the original's took, and at least this."""
-    interpreted_s: float = 300.0
-    """A launch in an interpreter, where there is no device for the kernel."""
     reference_s: float = 120.0
     """One call into the workload file: inputs, reference or comparison."""
 

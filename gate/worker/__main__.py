@@ -25,8 +25,8 @@ def load_package(folder: Path) -> None:
     spec = importlib.util.spec_from_file_location(
         PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
-    assert spec is not None  # noqa: S101
-    assert spec.loader is not None  # noqa: S101
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[PACKAGE] = module
     spec.loader.exec_module(module)

@@ -7,6 +7,7 @@ unsigned integer of the same size.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,9 @@ def write_arrays(folder: Path, values: Mapping[str, Input]) -> list[dict[str, ob
             path = folder / f"{index}.bin"
             write_array(path, value)
             manifest.append({"name": name, "file": str(path)})
+        elif isinstance(value, float) and not math.isfinite(value):
+            # JSON has no word for it, and masks are full of it.
+            manifest.append({"name": name, "odd": str(value)})
         else:
             manifest.append({"name": name, "value": value})
     return manifest
@@ -84,10 +88,16 @@ def write_arrays(folder: Path, values: Mapping[str, Input]) -> list[dict[str, ob
 
 def read_arrays(manifest: list[dict[str, Any]]) -> dict[str, Input]:
     """What `write_arrays` wrote, by name and in order."""
-    return {
-        entry["name"]: read_array(Path(entry["file"])) if entry.get("file") else entry["value"]
-        for entry in manifest
-    }
+    return {entry["name"]: _value(entry) for entry in manifest}
+
+
+def _value(entry: Mapping[str, Any]) -> Input:
+    if "file" in entry:
+        return read_array(Path(entry["file"]))
+    if "odd" in entry:
+        return float(entry["odd"])
+    value: Input = entry["value"]
+    return value
 
 
 def to_float64(tensor: Tensor) -> Any:

@@ -61,11 +61,11 @@ def read_message(fd: int) -> dict[str, Any] | None:
     return None if body is None else json.loads(body)
 
 
-def write_message(fd: int, message: Mapping[str, object]) -> None:
-    """Send a message, waiting until the other side has room for it."""
-    frame = memoryview(encode(message))
-    while frame:
-        frame = frame[os.write(fd, frame) :]
+def write_frame(fd: int, frame: bytes) -> None:
+    """Send a frame, waiting until the other side has room for it."""
+    rest = memoryview(frame)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
 
 
 def _read_exactly(fd: int, count: int) -> bytes | None:

@@ -34,9 +34,13 @@ class Launcher:
         told = params["source"]
         overlay = {path: Path(file) for path, file in told["overlay"].items()}
         source = Source(**{**told, "root": Path(told["root"]), "overlay": overlay})
-        self._runner = runner = runner_for(
-            params["language"], source, Path(params["scratch"]), params["device"]
-        )
+        try:
+            runner = runner_for(
+                params["language"], source, Path(params["scratch"]), params["device"]
+            )
+        except LookupError as error:
+            raise EnvironmentProblem(str(error)) from error
+        self._runner = runner
         return {"trust": runner.trust, "can_time": runner.can_time, "method": runner.timing_method}
 
     def prepare(self, params: dict[str, Any]) -> dict[str, object]:

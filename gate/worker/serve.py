@@ -11,11 +11,12 @@ import importlib
 import os
 import sys
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .framing import read_message, write_message
-from .problems import kind_of
+from .framing import FrameTooLong, encode, read_message, write_frame
+from .problems import EnvironmentProblem, kind_of
 
 Handler = Callable[[dict[str, Any]], Mapping[str, object]]
 
@@ -25,9 +26,7 @@ ROLES = {"oracle": "oracle", "runner": "launcher", "probe": "probe"}
 
 def serve(role: str, language: str, requests: int, replies: int) -> None:
     """Answer until the request pipe closes. A language's runtime is imported ahead of need."""
-    handlers: Mapping[str, Handler] = importlib.import_module(
-        f".{ROLES[role]}", __package__
-    ).handlers()
+    handlers = handlers_of(role)
     if language:
         # One that is missing is reported by the first request that needs it.
         with contextlib.suppress(ImportError):
@@ -36,11 +35,39 @@ def serve(role: str, language: str, requests: int, replies: int) -> None:
     sys.dont_write_bytecode = True
     pid = os.getpid()
     while (request := read_message(requests)) is not None:
-        reply = answer(handlers[request["method"]], request["params"])
+        frame = reply_to(request, handlers)
         if os.getpid() != pid:
             # User code forked and the child returned into this loop: it has no part in it.
             os._exit(0)
-        write_message(replies, {"id": request["id"], **reply})
+        write_frame(replies, frame)
+
+
+def handlers_of(role: str) -> Mapping[str, Handler]:
+    """The methods of a role; each a complaint if numpy is not there to import."""
+    try:
+        module = importlib.import_module(f".{ROLES[role]}", __package__)
+    except ImportError as error:
+        complaint = _missing(str(error))
+        return defaultdict(lambda: complaint)
+    found: Mapping[str, Handler] = module.handlers()
+    return found
+
+
+def _missing(what: str) -> Handler:
+    def complain(params: dict[str, Any]) -> Mapping[str, object]:
+        raise EnvironmentProblem(f"{sys.executable}: {what}")
+
+    return complain
+
+
+def reply_to(request: Mapping[str, Any], handlers: Mapping[str, Handler]) -> bytes:
+    """The frame that answers a request."""
+    reply = answer(handlers[request["method"]], request["params"])
+    try:
+        return encode({"id": request["id"], **reply})
+    except (TypeError, ValueError, FrameTooLong) as error:
+        problem = {"kind": "raised", "message": f"the reply does not encode: {error}", "log": ""}
+        return encode({"id": request["id"], "error": problem})
 
 
 def answer(handler: Handler, params: dict[str, Any]) -> dict[str, object]:

@@ -68,7 +68,7 @@ class WorkloadModule:
 
     def inputs(self, axes: Axes, seed: int) -> dict[str, Any]:
         """What make_inputs gives for a shape: arrays, tensors and numbers by name, in order."""
-        assert self.make_inputs is not None  # noqa: S101
+        assert self.make_inputs is not None
         available = {**axes, "seed": seed, "device": self.device()}
         parameters = inspect.signature(self.make_inputs).parameters
         keywords = {name: value for name, value in available.items() if name in parameters}
@@ -118,7 +118,7 @@ class WorkloadModule:
 
     def agree(self, actual: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
         """What `check_outputs` says: empty for agreement, else its complaint."""
-        assert self.check_outputs is not None  # noqa: S101
+        assert self.check_outputs is not None
         forms = [self._as_returned(values) for values in (actual, expected)]
         try:
             answer = self.check_outputs(*forms)
@@ -140,7 +140,7 @@ class WorkloadModule:
         return value
 
     def _shapes(self) -> list[dict[str, int]]:
-        assert self.make_inputs is not None  # noqa: S101
+        assert self.make_inputs is not None
         defaults = {
             name: parameter.default
             for name, parameter in inspect.signature(self.make_inputs).parameters.items()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import os
 import re
 import shlex
@@ -182,8 +183,11 @@ class OpenClRunner:
         return ["-cl-kernel-arg-info", *_without_includes(options), *searched]
 
     def _readable(self, log: str) -> str:
-        """A build log with the kernel's path in the place of PoCL's temporary file."""
-        return re.sub(r"\S*tempfile_\w+\.cl", self._source.path, log).strip()[:LOG_CHARACTERS]
+        """A build log with the kernel's path in the place of PoCL's temporary file, without what
+        pyopencl says around it."""
+        told = re.sub(r"\A.*?Build on <[^\n]*>:\n", "", log, flags=re.DOTALL)
+        told = re.sub(r"\n\(options: [^\n]*\)\s*\Z", "", told)
+        return re.sub(r"\S*tempfile_\w+\.cl", self._source.path, told).strip()[:LOG_CHARACTERS]
 
     def _digest(self, program: Any) -> str:
         """SHA-256 of the native code of the entry and the work-group size it is launched with.
@@ -288,11 +292,13 @@ class OpenClRunner:
 
     def _trace_argument(self, parameter: Parameter, name: str) -> tuple[str, dict[str, object]]:
         if parameter.space == "private":
-            value = scalar(parameter, name, self._case)
+            bound = scalar(parameter, name, self._case)
+            value = bound.item()
+            finite = not isinstance(value, float) or math.isfinite(value)
             return parameter.name, {
                 "kind": "scalar",
-                "dtype": value.dtype.name,
-                "value": value.item(),
+                "dtype": bound.dtype.name,
+                "value": value if finite else str(value),
             }
         if parameter.space == "local":
             return parameter.name, {"kind": "pointer", "dtype": parameter.type_name.rstrip("*")}
