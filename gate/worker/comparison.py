@@ -78,6 +78,13 @@ def tolerance_for(dtype: str, rms: float, declared: dict[str, float] | None) -> 
     return Tolerance(rtol * rms, rtol)
 
 
+def scaled(declared: dict[str, float] | None, growth: float) -> dict[str, float] | None:
+    """A declared tolerance for outputs `growth` times as large as those it was declared for."""
+    if declared is None:
+        return None
+    return {"atol": declared["atol"] * growth, "rtol": declared["rtol"]}
+
+
 def within_budget(error: float, original_error: float, dtype: str) -> bool:
     """Whether an error is at most twice the original's, or below the floor of the dtype."""
     if not is_float(dtype):

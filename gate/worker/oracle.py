@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import is_float, read_arrays, to_float64, write_arrays
-from .comparison import Difference, compare, within_budget
+from .comparison import Difference, compare, root_mean_square, scaled, within_budget
 from .languages import Tensor
 from .problems import WorkloadProblem
 from .values import copied, in_form_of, redrawn, to_input, to_output, widened
@@ -32,6 +32,9 @@ class Expectation:
     exact: Mapping[str, np.ndarray]
     """The same in float64; integers as they are."""
     dtypes: Mapping[str, str]
+    growth: Mapping[str, float]
+    """How much larger an output is than make_inputs' own inputs make it, at least 1. A declared
+    absolute tolerance speaks of those."""
     original_error: dict[str, float] = field(default_factory=dict)
 
 
@@ -43,12 +46,15 @@ class Oracle:
         self._case: Expectation | None = None
         self._widen: bool | None = None
         """Whether the reference also makes sense in float64; found out on the first case."""
+        self._usual: dict[tuple[str, str], float] = {}
+        """Root mean square of an output, by shape and name, on inputs as make_inputs drew them."""
 
     def load(self, params: dict[str, Any]) -> dict[str, object]:
         """Execute the file; gives what it declares."""
         data = Path(params["data"]).read_bytes()
         self._workload = workload = WorkloadModule(Path(params["path"]), data, Path(params["root"]))
         self._widen = None
+        self._usual.clear()
         return {
             "shapes": workload.shapes,
             "mutates": list(workload.mutates),
@@ -74,11 +80,13 @@ class Oracle:
         crossing = {name: to_input(name, value) for name, value in inputs.items()}
         native = workload.expected([copied(value) for value in inputs.values()])
         tensors = {name: to_output(value) for name, value in native.items()}
+        exact = self._exact(workload, list(inputs.values()), tensors)
         self._case = Expectation(
             inputs=inputs,
             native=native,
-            exact=self._exact(workload, list(inputs.values()), tensors),
+            exact=exact,
             dtypes={name: tensor.dtype for name, tensor in tensors.items()},
+            growth=self._growth(exact, str(params["axes"]), distribution),
         )
         return {
             "available": True,
@@ -158,9 +166,27 @@ class Oracle:
     def _differences(self, tensors: Mapping[str, Tensor]) -> list[Difference]:
         case, declared = self._present(), self._loaded().tolerance
         return [
-            compare(name, tensors[name], exact, case.dtypes[name], declared)
+            compare(
+                name,
+                tensors[name],
+                exact,
+                case.dtypes[name],
+                scaled(declared, case.growth[name]),
+            )
             for name, exact in case.exact.items()
         ]
+
+    def _growth(
+        self, exact: Mapping[str, np.ndarray], shape: str, distribution: str
+    ) -> dict[str, float]:
+        growth = {}
+        for name, values in exact.items():
+            rms = root_mean_square(values) if values.dtype.kind == "f" else 0.0
+            if distribution == "normal":
+                self._usual[shape, name] = rms
+            usual = self._usual.get((shape, name), 0.0)
+            growth[name] = max(1.0, rms / usual) if usual > 0.0 else 1.0
+        return growth
 
     def _accepts(self, tensors: Mapping[str, Tensor]) -> bool:
         return not self._complaint(tensors, self._differences(tensors))
