@@ -17,13 +17,11 @@ class Acceptance:
     says: str
 
 
-def acceptance(suggestion: SuggestionView | None, *, trusted: bool) -> Acceptance:
+def acceptance(suggestion: SuggestionView, *, trusted: bool) -> Acceptance:
     """Apply on a confirmed `faster`; confirm first on a screened one; explain anything else.
 
     The daemon decides again, against the file as it is then.
     """
-    if suggestion is None:
-        return Acceptance("explain", "No suggestion is selected.")
     name, verdict = suggestion.skill, suggestion.verdict
     if verdict is not None and verdict.status == "faster":
         if suggestion.stage == "confirmed":

@@ -98,7 +98,10 @@ class Window(Asking):
 
     def on_state_changed(self, message: StateChanged) -> None:
         before, state = self.view.queue, message.state
-        self.view = View(state, settle(self.view.at, before, state))
+        at = settle(self.view.at, before, state)
+        if at.place != self.view.at.place != "":
+            self.moved()
+        self.view = View(state, at)
         if state.keys != before.keys:
             self._bind(state.keys)
         self.draw()
@@ -134,9 +137,9 @@ class Window(Asking):
     def on_pane_picked(self, message: Pane.Picked) -> None:
         match message.pane.id:
             case "files":
-                self.select(place=message.key)
+                self.select(place=message.key, place_picked=True, suggestion_picked=False)
             case "skills":
-                self.select(suggestion=message.key)
+                self.select(suggestion=message.key, suggestion_picked=True)
             case _:
                 self.select(entry=int(message.key))
 
@@ -221,11 +224,7 @@ class Window(Asking):
         self.select(filter="")
 
     def action_follow(self) -> None:
-        saved = next((f for f in self.view.queue.files if f.path == self.view.queue.saved), None)
-        if saved is None:
-            self.session.say("Nothing was saved since the window opened.")
-            return
-        self.select(place=saved.kernels[0].id if saved.kernels else saved.path)
+        self.select(place_picked=False, suggestion_picked=False)
 
     def action_queue(self) -> None:
         self.switch_mode("queue")

@@ -24,6 +24,9 @@ from klineage_tui.trust import trust_text
 
 P = ParamSpec("P")
 
+SEEN_S = 0.5
+"""Sooner than this nobody reacts to what they see."""
+
 
 class Asking(App[None]):
     """What was selected when the key was pressed is what is acted on, whatever arrives meanwhile."""
@@ -37,6 +40,7 @@ class Asking(App[None]):
         self._clock = clock
         self._bursts = Bursts()
         self._key = 0
+        self._moved_s = float("-inf")
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key) and not event.is_forwarded:
@@ -55,6 +59,20 @@ class Asking(App[None]):
 
         self.set_timer(QUIET_S, decide)
 
+    def moved(self) -> None:
+        """The selection went to another kernel by itself; a key on its way was not meant for it."""
+        self._moved_s = self._clock()
+
+    def _aimed(self) -> SuggestionView | None:
+        """The selected suggestion, if the person can have seen that it is the selected one."""
+        if self._clock() - self._moved_s < SEEN_S:
+            self.session.say("Ignored: the selection had just moved to what was saved.", "warning")
+            return None
+        suggestion = self.view.suggestion()
+        if suggestion is None:
+            self.session.say("No suggestion is selected.", "warning")
+        return suggestion
+
     def start(
         self, work: Callable[[], Awaitable[None]], group: str, *, exclusive: bool = False
     ) -> None:
@@ -68,15 +86,15 @@ class Asking(App[None]):
         self.start(partial(request, *args, **kwargs), "requests")
 
     def action_accept(self) -> None:
-        suggestion = self.view.suggestion()
-        self.when_alone(lambda: self._ask_daemon(self.requests.accept, suggestion))
+        if suggestion := self._aimed():
+            self.when_alone(lambda: self._ask_daemon(self.requests.accept, suggestion))
 
     def action_regate(self) -> None:
-        suggestion = self.view.suggestion()
-        self.when_alone(lambda: self._ask_daemon(self.requests.regate, suggestion))
+        if suggestion := self._aimed():
+            self.when_alone(lambda: self._ask_daemon(self.requests.regate, suggestion))
 
     def action_reject(self) -> None:
-        if suggestion := self._selected():
+        if suggestion := self._aimed():
             self.when_alone(lambda: self._ask_reason(suggestion))
 
     def _ask_reason(self, suggestion: SuggestionView) -> None:
@@ -146,7 +164,7 @@ class Asking(App[None]):
         self.when_alone(self.exit)
 
     def action_yank(self) -> None:
-        if suggestion := self._selected():
+        if suggestion := self._aimed():
             self._ask_daemon(self._yank, suggestion)
 
     async def _yank(self, suggestion: SuggestionView) -> None:
@@ -156,7 +174,7 @@ class Asking(App[None]):
             self.session.say(*clipboard_note(patch))
 
     def action_save_patch(self) -> None:
-        if suggestion := self._selected():
+        if suggestion := self._aimed():
             self.when_alone(lambda: self._ask_file(suggestion))
 
     def _ask_file(self, suggestion: SuggestionView) -> None:
@@ -188,9 +206,3 @@ class Asking(App[None]):
         except (RpcError, OSError) as refusal:
             self.session.say(f"diff: {refusal}", "error")
             return None
-
-    def _selected(self) -> SuggestionView | None:
-        suggestion = self.view.suggestion()
-        if suggestion is None:
-            self.session.say("No suggestion is selected.", "warning")
-        return suggestion

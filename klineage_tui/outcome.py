@@ -56,18 +56,18 @@ def headline(suggestion: SuggestionView) -> TimingView | None:
 
 
 def gain(suggestion: SuggestionView) -> tuple[Line, Line]:
-    """The gain column and the interval column.
-
-    Measured: `12.0×` and `11.8–12.4`. Not measured: nothing, and what evidence expects in words.
-    """
-    if timing := headline(suggestion):
-        middle, low, high = ratio_triple(timing.speedup, timing.speedup_low, timing.speedup_high)
-        confirmed = suggestion.verdict is not None and suggestion.verdict.tier != "screen"
-        tone = word(suggestion)[1] if timing.speedup >= 1 else "warn"
-        strong: Tone = "strong" if confirmed and tone == "plain" else tone
-        return line((f"{middle}×", strong)), line((f"{low}–{high}", "dim"))
-    if suggestion.verdict is not None and suggestion.verdict.status != "unmeasured":
+    """The gain column and the interval column: `12.0×` and `11.8–12.4`; a dash where nothing is measured."""
+    timing = headline(suggestion)
+    if timing is None:
         return line(("—", "dim")), ()
-    if suggestion.expected:
-        return line(("—", "dim")), line((f"expected {suggestion.expected}", "dim"))
-    return line(("—", "dim")), ()
+    middle, low, high = ratio_triple(timing.speedup, timing.speedup_low, timing.speedup_high)
+    tone = tone_of(suggestion.verdict) if suggestion.verdict else "plain"
+    if suggestion.verdict and suggestion.verdict.tier == "screen" and tone == "good":
+        tone = "fair"
+    return line((f"{middle}×", tone)), line((f"{low}–{high}", "dim"))
+
+
+def expected(suggestion: SuggestionView) -> str:
+    """What evidence leads to expect, as long as nothing was measured on this kernel; else empty."""
+    verdict = suggestion.verdict
+    return suggestion.expected if verdict is None or verdict.status == "unmeasured" else ""

@@ -31,11 +31,11 @@ class Requests:
         self._busy: set[str] = set()
         """Suggestions with a request under way, so that a second press does not send another."""
 
-    async def accept(self, suggestion: SuggestionView | None) -> None:
+    async def accept(self, suggestion: SuggestionView) -> None:
         """Apply it, confirm and apply it, or say why neither."""
         status = self._session.state.status
         decided = acceptance(suggestion, trusted=status is not None and status.trusted)
-        if suggestion is None or decided.does == "explain":
+        if decided.does == "explain":
             self._session.say(decided.says, "warning")
             return
         if suggestion.id in self._busy:
@@ -47,11 +47,8 @@ class Requests:
         if isinstance(reply, Applied):
             self._session.say(f"{reply.message or f'{suggestion.skill} applied.'} u takes it back.")
 
-    async def regate(self, suggestion: SuggestionView | None) -> None:
+    async def regate(self, suggestion: SuggestionView) -> None:
         """Measure it again at tier confirm."""
-        if suggestion is None:
-            self._session.say("No suggestion is selected.", "warning")
-            return
         if suggestion.id in self._busy:
             self._session.say(f"{suggestion.skill} is being worked on already.")
             return

@@ -16,7 +16,11 @@ class Selection:
 
     place: str = ""
     """A file's path, or a kernel's id."""
+    place_picked: bool = False
+    """The person chose it; otherwise it follows what is saved."""
     suggestion: str = ""
+    suggestion_picked: bool = False
+    """The person chose it; otherwise it is the first one shown."""
     entry: int = 0
     """History entry."""
     filter: str = ""
@@ -65,45 +69,48 @@ def matches(suggestion: SuggestionView, wanted: str) -> bool:
 
 
 def settle(at: Selection, before: QueueState, now: QueueState) -> Selection:
-    """The selection moved to what still exists in `now`.
+    """The selection moved to what exists in `now`.
 
-    A save gives every suggestion of a kernel a new id, so the same skill on the same kernel counts as
-    the same row; failing that, the row that took its place.
+    What the person did not pick follows: the place to what was saved last, the suggestion to the
+    first rank. What they picked stays. A save gives every suggestion of a kernel a new id, so the
+    same skill on the same kernel counts as the same row; failing that, the row that took its place.
     """
-    at = replace(at, place=_settled_place(at, now))
+    at = _settled_place(at, now)
     shown = View(now, at).shown()
-    if any(one.id == at.suggestion for one in shown):
-        suggestion = at.suggestion
-    else:
-        suggestion = _successor(at, before, shown)
+    suggestion = _settled_suggestion(at, before, shown)
     entry = at.entry if any(one.id == at.entry for one in now.history) else 0
     if not entry and now.history:
         entry = now.history[0].id
     return replace(at, suggestion=suggestion, entry=entry)
 
 
-def _settled_place(at: Selection, now: QueueState) -> str:
-    places = [file.path for file in now.files] + [kernel.id for kernel in now.kernels()]
-    if at.place in places:
-        return at.place
+def _settled_place(at: Selection, now: QueueState) -> Selection:
+    kernels = now.kernels()
+    places = {file.path for file in now.files} | {kernel.id for kernel in kernels}
     path = at.place.partition("::")[0]
-    if path and path in places:
-        return path
-    kernels = sorted(now.kernels(), key=lambda kernel: (-kernel.applicable, kernel.id))
-    if kernels:
-        return kernels[0].id
-    return places[0] if places else ""
+    if at.place in places and (at.place_picked or now.saved in ("", path)):
+        return at
+    if at.place_picked and path in places:
+        return replace(at, place=path)
+    best = sorted(kernels, key=lambda one: (one.path != now.saved, -one.applicable, one.id))
+    place = best[0].id if best else min(places, default="")
+    return at if place == at.place else replace(at, place=place, suggestion_picked=False)
 
 
-def _successor(at: Selection, before: QueueState, shown: Sequence[SuggestionView]) -> str:
+def _settled_suggestion(at: Selection, before: QueueState, shown: Sequence[SuggestionView]) -> str:
     if not shown:
         return ""
+    if not at.suggestion_picked:
+        return shown[0].id
+    if any(one.id == at.suggestion for one in shown):
+        return at.suggestion
     old = before.suggestion(at.suggestion)
     if old is None:
         return shown[0].id
-    for one in shown:
-        if (one.kernel, one.skill) == (old.kernel, old.skill):
-            return one.id
+    same = [one for one in shown if (one.kernel, one.skill) == (old.kernel, old.skill)]
+    if same:
+        # A skill may fit at several lines, and a save may have moved them.
+        return min(same, key=lambda one: abs(one.line - old.line)).id
     rows = View(before, at).shown()
     position = next((index for index, one in enumerate(rows) if one.id == old.id), 0)
     return shown[min(position, len(shown) - 1)].id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from daemon.protocol import JobView
+from daemon.protocol import JobView, StatusView
 from klineage_tui.paint import Line, Span, Tone, between, line, width_of
 from klineage_tui.state import Link, QueueState
 
@@ -23,8 +23,7 @@ def header(state: QueueState, width: int) -> Line:
     name = PurePath(state.root).name
     left = [line((" klineage", "heading")), line((name, "strong"))]
     if status is not None:
-        left.append(line((status.platform, "plain")))
-        left.append(line((status.device, "dim")))
+        left += [line((text, tone)) for text, tone in _hardware(status) if text]
     right = [_watching(state), _gate(state), _daemon(state)]
     for drop_left, drop_right in ((0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 2)):
         shown_left = _joined(left[: max(1, len(left) - drop_left)])
@@ -32,6 +31,10 @@ def header(state: QueueState, width: int) -> Line:
         if width_of(shown_left) + width_of(shown_right) + 2 <= width:
             break
     return between(shown_left, shown_right, width)
+
+
+def _hardware(status: StatusView) -> list[tuple[str, Tone]]:
+    return [(status.platform, "plain"), (status.device, "dim")]
 
 
 def _joined(parts: list[Line]) -> Line:

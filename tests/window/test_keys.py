@@ -241,3 +241,21 @@ async def test_keys_of_the_configuration_replace_ours_in_bindings_footer_and_hel
         await opened.press("t")
         await opened.until_shown("applied to 2 files.")
         assert len(daemon.asked_for(Apply)) == 1
+
+
+async def test_a_key_right_after_the_selection_went_to_another_kernel_is_not_taken(
+    place: Path, open_window: Opener
+) -> None:
+    now = [100.0]
+    async with scripted(place) as daemon, open_window(clock=lambda: now[0]) as opened:
+        await opened.until_shown("faster, confirmed")
+        softmax = next(one for one in daemon.snapshot.files if "softmax" in one.path)
+        daemon.notices.publish("file.changed", file=softmax)
+        await opened.until_shown("opencl.online-softmax")
+        await opened.press("a")
+        await opened.until_shown("Ignored: the selection had just moved")
+        now[0] += 1
+        await opened.press("a")
+        await opened.until_shown("opencl.online-softmax is not measured yet")
+        await opened.press("g", "f")
+        assert daemon.asked_for(Apply) == []

@@ -124,7 +124,24 @@ def test_the_first_selection_is_the_kernel_with_most_to_gain() -> None:
     assert settle(Selection(), QueueState(), START).place == GEMM
 
 
-def test_a_kernel_that_vanished_leaves_the_selection_on_its_file() -> None:
-    at = settle(Selection(), QueueState(), START)
+def test_a_picked_kernel_that_vanished_leaves_the_selection_on_its_file() -> None:
+    at = settle(Selection(place=GEMM, place_picked=True), QueueState(), START)
     after = reduce(START, FileChanged(11, FileView("kernels/gemm.cl")))
     assert settle(at, START, after).place == "kernels/gemm.cl"
+
+
+def test_the_place_follows_what_is_saved_until_the_person_picks_one() -> None:
+    softmax = next(file for file in START.files if file.path == "kernels/row_softmax.cl")
+    saved = reduce(START, FileChanged(11, softmax))
+    at = settle(Selection(), QueueState(), START)
+    assert settle(at, START, saved).place == "kernels/row_softmax.cl::row_softmax"
+    picked = Selection(place=GEMM, place_picked=True)
+    assert settle(picked, START, saved).place == GEMM
+
+
+def test_the_suggestion_is_the_first_rank_until_the_person_picks_one() -> None:
+    at = settle(Selection(), QueueState(), START)
+    better = reduce(START, SuggestionChanged(11, make_suggestion("1a1b2c3d4e5f", rank=0)))
+    assert settle(at, START, better).suggestion == "1a1b2c3d4e5f"
+    picked = Selection(at.place, suggestion="0a1b2c3d4e5f", suggestion_picked=True)
+    assert settle(picked, START, better).suggestion == "0a1b2c3d4e5f"
