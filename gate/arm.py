@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gate.messages import CaseMade, Nothing, Opened, Outputs, Prepared, Ran, Samples, Traced
+from gate.messages import CaseMade, Opened, Outputs, Prepared, Ran, Samples, Traced
 from gate.pool import WorkerPool
 from gate.settings import DeadlineSettings
 from gate.values.artifact import BuildArtifact
@@ -88,13 +88,18 @@ class Arm:
     slowest_build_s: float = 0.0
     slowest_run_s: float = 0.0
 
-    def open(self, stop: threading.Event) -> Opened:
-        """Start a worker if none runs."""
-        if self.worker is None or not self.worker.alive or self.opened is None:
+    def start(self) -> None:
+        """Start a worker if none runs, and do not wait: two arms import their runtime at once."""
+        if self.worker is None or not self.worker.alive:
             self.close()
             self.worker = self.pool.runner(self.kernel.language)
-            request = self.kernel.request()
-            self.opened = self.worker.call("open", request, Opened, self.deadlines.start_s, stop)
+
+    def open(self, stop: threading.Event) -> Opened:
+        """Wait until the worker has taken the kernel on."""
+        self.start()
+        if self.opened is None:
+            request, limit_s = self.kernel.request(), self.deadlines.start_s
+            self.opened = self._worker.call("open", request, Opened, limit_s, stop)
         return self.opened
 
     def prepare(
@@ -137,12 +142,6 @@ class Arm:
         """What the latest timed launch left."""
         params = {"folder": str(self.exchange / f"{self.name}-timed")}
         return self._worker.call("outputs", params, Outputs, self.deadlines.run_floor_s, stop)
-
-    def rest(self, stop: threading.Event) -> None:
-        """Give the device's memory back and end the worker."""
-        if self.worker is not None and self.worker.alive:
-            self.worker.call("release", {}, Nothing, self.deadlines.run_floor_s, stop)
-        self.close()
 
     def close(self) -> None:
         """End the worker. The next `open` starts a fresh one."""

@@ -156,6 +156,8 @@ class Evaluation:
         self.progress("starting workers")
         opened = []
         for arm in self._arms():
+            arm.start()
+        for arm in self._arms():
             try:
                 opened.append(arm.open(self.stop))
             except WorkerFailure as failure:

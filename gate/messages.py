@@ -38,10 +38,6 @@ class Envelope(msgspec.Struct, frozen=True):
     error: Problem | None = None
 
 
-class Nothing(Reply, frozen=True):
-    """Done."""
-
-
 class Loaded(Reply, frozen=True):
     """What a workload file declares."""
 

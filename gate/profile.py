@@ -72,9 +72,9 @@ class Profile:
         """Two warm workers, the first shape. The result goes into the findings."""
         settings = self._evaluation.settings.screen
         axes = self._loaded.shapes[0]
-        self._prepare_both(axes)
         blocks: list[Block] = []
         with self._device():
+            self._prepare_both(axes)
             begun = time.monotonic()
             self._plan_cells(axes, settings.cell_ms)
             while another_block(len(blocks), time.monotonic() - begun, settings):
@@ -112,15 +112,15 @@ class Profile:
         settings = self._evaluation.settings.confirm
         for _ in range(count):
             number = len(units[0]) + 1
-            self._restart()
-            for index, axes in enumerate(self._loaded.shapes):
-                where = f"process pair {number}, {shape_label(axes)}"
-                self._evaluation.progress(f"timing {where}")
-                self._prepare_both(axes)
-                with self._device():
+            # Held while a pair starts and builds too: that would disturb another daemon's timing.
+            with self._device():
+                self._restart()
+                for index, axes in enumerate(self._loaded.shapes):
+                    self._evaluation.progress(f"timing pair {number}: {shape_label(axes)}")
+                    self._prepare_both(axes)
                     self._plan_cells(axes, settings.cell_ms)
                     units[index].append([self._block(axes) for _ in range(settings.blocks)])
-                self._check_timed(axes)
+                    self._check_timed(axes)
 
     def _restart(self) -> None:
         """Fresh processes, started in random order."""
@@ -128,11 +128,12 @@ class Profile:
         self._rng.shuffle(arms)
         for arm in arms:
             arm.close()
+            arm.start()
         for arm in arms:
             try:
                 arm.open(self._evaluation.stop)
             except WorkerFailure as failure:
-                raise of_kernel(failure, "start", f"the {arm.name}") from failure
+                raise self._failure(arm, failure, "start", {}) from failure
 
     def _prepare_both(self, axes: Axes) -> None:
         """New inputs in new buffers; both arms are right on them before they are timed."""

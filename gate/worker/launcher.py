@@ -29,8 +29,10 @@ class Launcher:
             raise EnvironmentProblem(str(error)) from error
 
     def open(self, params: dict[str, Any]) -> dict[str, object]:
-        """Take a kernel on."""
+        """Take a kernel on, in the place of the one before."""
         _module(params["language"])
+        if self._runner is not None:
+            self._runner.release()
         told = params["source"]
         overlay = {path: Path(file) for path, file in told["overlay"].items()}
         source = Source(**{**told, "root": Path(told["root"]), "overlay": overlay})
@@ -92,13 +94,6 @@ class Launcher:
             "changed_inputs": self._opened().changed_inputs(),
         }
 
-    def release(self, params: dict[str, Any]) -> dict[str, object]:
-        """Give buffers and contexts back."""
-        if self._runner is not None:
-            self._runner.release()
-        self._runner = self._case = None
-        return {}
-
     def _opened(self) -> Runner:
         if self._runner is None:
             raise RuntimeError("open comes first")
@@ -113,7 +108,7 @@ class Launcher:
 def handlers() -> dict[str, Callable[[dict[str, Any]], Mapping[str, object]]]:
     """The methods of role `runner`."""
     launcher = Launcher()
-    names = ("report", "open", "prepare", "run", "trace", "time", "outputs", "release")
+    names = ("report", "open", "prepare", "run", "trace", "time", "outputs")
     return {name: getattr(launcher, name) for name in names}
 
 

@@ -13,7 +13,7 @@ from .languages import Input, Tensor
 from .problems import WorkloadProblem
 
 
-def to_input(name: str, value: Any) -> Input:
+def to_input(name: str, value: Any, source: str = "make_inputs") -> Input:
     """An array, torch tensor or number as an input. Raises WorkloadProblem for anything else."""
     if isinstance(value, (bool, int, float)):
         return value
@@ -26,13 +26,14 @@ def to_input(name: str, value: Any) -> Input:
     if type(value).__module__.partition(".")[0] == "torch":
         return _from_torch(value)
     raise WorkloadProblem(
-        f"make_inputs: {name}: expected an array, a tensor or a number, got {type(value).__name__}"
+        f"{source}: {name}: expected an array, a tensor or a number, got {type(value).__name__} "
+        f"{getattr(value, 'dtype', '')}".rstrip()
     )
 
 
 def to_output(value: Any) -> Tensor:
     """A reference's output as a tensor."""
-    output = to_input("output", value)
+    output = to_input("output", value, "the reference")
     return output if isinstance(output, Tensor) else Tensor("float64", np.asarray(output))
 
 
