@@ -20,6 +20,7 @@ from library.facts.triton_launch_facts import (
 from library.facts.triton_model import Model
 from library.facts.triton_offsets import Bound, bounds_of, is_loop_bound
 from library.facts.triton_pointers import Address, address_of
+from library.facts.triton_tensors import extent_value, tensor_shape
 from library.languages.triton_kernels import is_jit
 
 
@@ -74,11 +75,26 @@ def matrix_of(model: Model, gemm: Gemm, operand: Operand) -> str | None:
             return None
         limits += [(_limit(model, gemm, bound), bound.offset.axis) for bound in bounds]
     for text, axis in limits:
-        node = host_node(model, text)
-        dimensions = extents(model, node) if node is not None else frozenset()
-        if (name, axis) not in {(d.tensor, d.index) for d in dimensions}:
+        if axis is None or not _is_extent(model, text, name, axis):
             return None
     return name
+
+
+def _is_extent(model: Model, text: str, name: str, axis: int) -> bool:
+    """Whether a bound is a tensor's extent: by the wrapper's own unpacking, or else by value at
+    every declared shape."""
+    node = host_node(model, text)
+    if node is None:
+        return False
+    if (name, axis) in {(d.tensor, d.index) for d in extents(model, node)}:
+        return True
+    shapes = [(tensor_shape(model, name, axes), axes) for axes in model.shapes]
+    return bool(shapes) and all(
+        shape is not None
+        and shape[axis] is not None
+        and shape[axis] == extent_value(model, node, axes)
+        for shape, axes in shapes
+    )
 
 
 def _limit(model: Model, gemm: Gemm, bound: Bound) -> str:

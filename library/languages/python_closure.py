@@ -18,20 +18,20 @@ class Closure:
     """(`path:name`, source, statement)."""
     modules: tuple[Module, ...]
     """The kernel's own first."""
-    outside: tuple[str, ...]
-    """Dotted names that lead out of the repository, sorted."""
+    outside: tuple[tuple[str, str], ...]
+    """(name, dotted name) of what leads out of the repository: ("tl", "triton.language")."""
 
     @property
     def digest(self) -> str:
         """Digest over normalized tokens; comments, formatting and docstrings leave it alone."""
-        return token_digest(self.pieces)
+        return token_digest(self.pieces, (f"{name}={dotted}" for name, dotted in self.outside))
 
 
 def closure_of(repository: Repository, module: Module, names: Iterable[str]) -> Closure:
     """The closure of some module-level names: definitions they mention, and those these mention."""
     pieces: dict[tuple[str, int], tuple[str, Source, Node]] = {}
     modules = {module.source.path: module}
-    outside: set[str] = set()
+    outside: set[tuple[str, str]] = set()
     pending = [(module, name) for name in names]
     seen: set[tuple[str, str]] = set()
     while pending:
@@ -50,12 +50,12 @@ def closure_of(repository: Repository, module: Module, names: Iterable[str]) -> 
             if found is not None and found[1]:
                 pending.append(found)
             elif found is None:
-                outside.add(f"{item.module}.{item.symbol}" if item.symbol else item.module)
+                outside.add((name, item.dotted))
     return Closure(tuple(pieces.values()), tuple(modules.values()), tuple(sorted(outside)))
 
 
 def _mentions(
-    repository: Repository, owner: Module, node: Node, outside: set[str]
+    repository: Repository, owner: Module, node: Node, outside: set[tuple[str, str]]
 ) -> Iterator[tuple[Module, str]]:
     """Module-level names a statement mentions, those reached through an imported module too."""
     for leaf in walk(node):
@@ -73,4 +73,4 @@ def _mentions(
                 if symbol in found[0].definitions:
                     yield found[0], symbol
                 else:
-                    outside.add(f"{owner.imports[name].module}.{symbol}")
+                    outside.add((f"{name}.{symbol}", f"{owner.imports[name].dotted}.{symbol}"))

@@ -57,6 +57,11 @@ class Import:
     """None for `import module`."""
     node: Node
 
+    @property
+    def dotted(self) -> str:
+        """`triton.language.load` for `from triton.language import load`."""
+        return f"{self.module}.{self.symbol}" if self.symbol else self.module
+
 
 class Module:
     """One parsed module. Lookups are by the name as written in it."""
@@ -97,8 +102,9 @@ class Module:
                 continue
             for node in nodes_of(statement, "assignment", "augmented_assignment"):
                 left = field(node, "left")
-                if left.type == "identifier":
-                    name = self.source.text(left)
+                plain = left.type in ("identifier", "pattern_list", "tuple_pattern")
+                for target in nodes_of(left, "identifier") if plain else ():
+                    name = self.source.text(target)
                     found[name] = (*found.get(name, ()), node)
         return found
 
@@ -125,7 +131,12 @@ class Module:
         nodes = self.assignments.get(name, ())
         if len(nodes) != 1 or nodes[0].parent != self._statement(nodes[0]):
             return None
-        return nodes[0].child_by_field_name("right")
+        left, right = field(nodes[0], "left"), nodes[0].child_by_field_name("right")
+        if left.type == "identifier" or right is None:
+            return right
+        names = [self.source.text(target) for target in left.named_children]
+        values = right.named_children if right.type in ("expression_list", "tuple") else []
+        return values[names.index(name)] if name in names and len(names) == len(values) else None
 
     def qualify(self, node: Node) -> str:
         """The dotted name an expression stands for, aliases resolved: `tl.load` →
@@ -137,8 +148,7 @@ class Module:
             return ""
         name = self.source.text(node)
         if name in self.imports:
-            imported = self.imports[name]
-            return f"{imported.module}.{imported.symbol}" if imported.symbol else imported.module
+            return self.imports[name].dotted
         if name in self.top_level:
             return name
         value = self.constant(name)

@@ -7,7 +7,7 @@ reformatting a kernel keeps its verdicts; block structure is kept.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from library.languages.python_source import Node, Source
 
@@ -15,29 +15,29 @@ _CLOSERS = (")", "]", "}")
 _STATEMENT_HOLDERS = ("block", "module")
 
 
-def tokens(source: Source, node: Node) -> Iterator[bytes]:
+def tokens(source: Source, node: Node) -> list[bytes]:
     """Tokens of a node in source order, with markers where blocks open and close."""
     if node.type in ("comment", "line_continuation") or _is_docstring(node):
-        return
+        return []
     if node.type == "string" or not node.children:
-        yield source.data[node.start_byte : node.end_byte]
-        return
+        return [source.data[node.start_byte : node.end_byte]]
     holds_statements = node.type in _STATEMENT_HOLDERS
-    if holds_statements:
-        yield b"\x02"
+    found = [b"\x02"] if holds_statements else []
     for index, child in enumerate(node.children):
         if child.type == "," and _is_trailing_comma(node, index):
             continue
-        yield from tokens(source, child)
-        if holds_statements:
-            yield b"\x1f"
+        inner = tokens(source, child)
+        found += inner
+        if holds_statements and inner:
+            found.append(b"\x1f")
     if holds_statements:
-        yield b"\x03"
+        found.append(b"\x03")
+    return found
 
 
-def token_digest(pieces: Iterable[tuple[str, Source, Node]]) -> str:
-    """SHA-256 over named pieces of source, order of the pieces immaterial."""
-    sha = hashlib.sha256()
+def token_digest(pieces: Iterable[tuple[str, Source, Node]], names: Iterable[str]) -> str:
+    """SHA-256 over named pieces of source and what imported names stand for, in any order."""
+    sha = hashlib.sha256("\n".join(sorted(names)).encode())
     for name, source, node in sorted(pieces, key=lambda piece: piece[0]):
         sha.update(name.encode() + b"\0")
         for token in tokens(source, node):

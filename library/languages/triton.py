@@ -88,8 +88,7 @@ def _missing_helpers(jit: JitFunction, module: Module, closure: Closure) -> list
         item = module.imports.get(name)
         if item is None or item.module.split(".")[0] in OUTSIDE:
             continue
-        dotted = f"{item.module}.{item.symbol}" if item.symbol else item.module
-        if dotted in closure.outside:
+        if (name, item.dotted) in closure.outside:
             message = f"{name} of {item.module} is not in this worktree; what it does is unknown"
             problems.append(Problem(module.source.path, line_of(item.node), message))
     return problems

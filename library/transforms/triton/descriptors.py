@@ -39,14 +39,14 @@ def descriptors(
     gemm = gemm_of(model)
     if gemm is None or model.site is None:
         return Refusal("no tiled product, or no launch")
-    group = load_group(model, gemm)
-    if isinstance(group, Refusal):
-        return group
     operands = (gemm.a, gemm.b)
     tensors = [name for op in operands if (name := matrix_of(model, gemm, op)) is not None]
     tiles = [tile for op in operands if (tile := _tile_of(model, gemm, op)) is not None]
     if len(tensors) != 2 or len(tiles) != 2:
         return Refusal("an operand is not a plain tile of a whole 2-D tensor")
+    group = load_group(model, gemm, [tile.origin for tile in tiles])
+    if isinstance(group, Refusal):
+        return group
     named = _named_blocks(model, {block for tile in tiles for block in tile.blocks})
     if isinstance(named, Refusal):
         return named

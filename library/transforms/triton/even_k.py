@@ -47,12 +47,14 @@ def even_k(
     found = definition(model, gemm.block_k)
     if isinstance(found, Missing) or found.place == "the default":
         return Refusal(f"the launch does not pass {gemm.block_k}, so a heuristic cannot read it")
-    group = load_group(model, gemm)
+    if any(len(operand.loads) != 1 for operand in (gemm.a, gemm.b)):
+        return Refusal("an operand is not loaded by exactly one tl.load")
+    fast = [f"    {_unmasked(model, gemm, operand)}" for operand in (gemm.a, gemm.b)]
+    group = load_group(model, gemm, fast)
     if isinstance(group, Refusal):
         return group
-    even = fresh(model, f"EVEN_{gemm.loop.bound}")
+    even = fresh(model, "EVEN_K")
     statements = group.statements
-    fast = [f"    {_unmasked(model, gemm, operand)}" for operand in (gemm.a, gemm.b)]
     lines = [f"if {even}:", *fast, *otherwise(model, statements)]
     divides = f'args["{gemm.loop.bound}"] % args["{gemm.block_k}"] == 0'
     heuristic = f'{{"{even}": lambda args: {divides}}}'

@@ -101,7 +101,7 @@ def _grown(
     start = model.source.data.rfind(b"\n", 0, group.start_byte) + 1
     end = model.source.data.find(b"\n", group.end_byte)
     length = (end if end >= 0 else len(model.source.data)) - start
-    if group.start_point[0] != group.end_point[0] or length + growth <= LINE_LENGTH:
+    if group.start_point[0] != group.end_point[0] or not length <= LINE_LENGTH < length + growth:
         return tuple(edits)
     indent = model.source.indent(group)
     texts = [*(_edited(model, child, edits) for child in group.named_children), *added]
@@ -154,8 +154,7 @@ def triton_alias(model: Model) -> str | None:
 
 def _alias(model: Model, dotted: str) -> str | None:
     for name, item in model.module.imports.items():
-        full = f"{item.module}.{item.symbol}" if item.symbol else item.module
-        if full == dotted:
+        if item.dotted == dotted:
             return name
     return None
 

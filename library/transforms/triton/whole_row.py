@@ -100,7 +100,7 @@ def _straightened(model: Model, rows: RowPasses, statements: list[Node]) -> list
             elif text not in known:
                 lines += text.splitlines()
                 _forget(model, known, inner)
-                if "load(" in text:
+                if _repeatable(text):
                     known[text] = text.split(" = ")[0]
     return lines
 
@@ -168,8 +168,16 @@ def _balanced(text: str) -> bool:
     return depth == 0
 
 
+def _repeatable(text: str) -> bool:
+    """Whether a statement only computes a value from others, so that a second run is idle."""
+    match = re.match(r"(\w+) = ", text)
+    if match is None or "atomic_" in text or "inline_asm" in text:
+        return False
+    return match[1] not in re.findall(r"\w+", text[match.end() :])
+
+
 def _forget(model: Model, known: dict[str, str], statement: Node) -> None:
-    """A load is no longer known once something it mentions, or its target, is assigned."""
+    """A value is no longer known once something it mentions, or its target, is assigned."""
     assigned = {
         model.text(name)
         for node in nodes_of(statement, "assignment", "augmented_assignment")
