@@ -93,6 +93,11 @@ class OpenCLAnalysis:
             return Missing(f"{function}: {error}", "docs/opencl.md gives its arguments")
         return found(*arguments, **named)
 
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Names of the facts `call` answers."""
+        return tuple(self._functions)
+
     @cached_property
     def _functions(self) -> dict[str, Callable[..., Answer]]:
         launch, buffers, control, loops = self.launch, self.buffers, self.control, self.loops

@@ -16,7 +16,7 @@ BARRIERS = ("barrier", "work_group_barrier", "sub_group_barrier", "mem_fence")
 GROUP = re.compile(
     r"get_(?:local_id|group_id|local_size|num_groups|global_size|global_offset|local_linear_id"
     r"|global_linear_id|enqueued_local_size|sub_group_\w+|num_sub_groups|work_dim)"
-    r"|(?:work|sub)_group_\w+|async_work_group_\w+|prefetch"
+    r"|(?:work|sub)_group_\w+|async_work_group_\w+"
 )
 ATOMIC = re.compile(r"(?:atom|atomic)_\w+")
 BY_DIMENSION = (

@@ -20,6 +20,7 @@ Monomial = tuple[str, ...]
 """Sorted symbols; () is the constant term."""
 
 WORK_ITEM = ("get_global_id", "get_local_id", "get_group_id", "get_local_size", "get_global_size")
+_MAX_DEPTH = 100
 _MAX_TERMS = 64
 """Longer polynomials are kept as one opaque term; no index a person writes is that long."""
 
@@ -101,11 +102,13 @@ class Indices:
 
     def polynomial(self, node: Node) -> Polynomial:
         """The expression over symbols; variables that are set once are replaced by their value."""
-        result = self._expand(node, frozenset())
+        result = self._expand(node, frozenset(), 0)
         return result if len(result.terms) <= _MAX_TERMS else self._opaque(node)
 
-    def _expand(self, node: Node, within: frozenset[str]) -> Polynomial:
+    def _expand(self, node: Node, within: frozenset[str], depth: int) -> Polynomial:
         node = unwrapped(node)
+        if depth > _MAX_DEPTH:
+            return self._opaque(node)
         text = self._source.text(node)
         if node.type == "number_literal":
             digits = text.rstrip("uUlL")
@@ -114,17 +117,17 @@ class Indices:
             except ValueError:
                 return self._opaque(node)
         if node.type == "identifier":
-            return self._name(text, node, within)
+            return self._name(text, node, within, depth + 1)
         if node.type == "cast_expression":
-            return self._expand(child(node, "value"), within)
+            return self._expand(child(node, "value"), within, depth + 1)
         if node.type == "call_expression":
-            return self._call(node, within)
+            return self._call(node, within, depth + 1)
         if node.type == "unary_expression" and text.startswith(("-", "+")):
-            value = self._expand(child(node, "argument"), within)
+            value = self._expand(child(node, "argument"), within, depth + 1)
             return -value if text.startswith("-") else value
         if node.type == "binary_expression":
-            left = self._expand(child(node, "left"), within)
-            right = self._expand(child(node, "right"), within)
+            left = self._expand(child(node, "left"), within, depth + 1)
+            right = self._expand(child(node, "right"), within, depth + 1)
             operator = self._source.text(child(node, "operator"))
             if operator == "*":
                 return (
@@ -136,14 +139,14 @@ class Indices:
                 return left + (right if operator == "+" else -right)
         return self._opaque(node)
 
-    def _name(self, name: str, node: Node, within: frozenset[str]) -> Polynomial:
+    def _name(self, name: str, node: Node, within: frozenset[str], depth: int) -> Polynomial:
         constant = self._source.constants.get(name)
         if constant is not None:
             return number(constant.value)
         value = self.only_value(name)
         if value is None or name in within:
             return Polynomial({(name,): 1})
-        expanded = self._expand(value, within | {name})
+        expanded = self._expand(value, within | {name}, depth)
         return Polynomial({(name,): 1}) if expanded.opaque else expanded
 
     def only_value(self, name: str) -> Node | None:
@@ -153,14 +156,14 @@ class Indices:
             return None
         return declared[0].value
 
-    def _call(self, node: Node, within: frozenset[str]) -> Polynomial:
+    def _call(self, node: Node, within: frozenset[str], depth: int) -> Polynomial:
         callee = child(node, "function")
         arguments = self._source.arguments(node)
         if self._source.text(callee) in WORK_ITEM and len(arguments) == 1:
             return Polynomial({(self._source.text(node).replace(" ", ""),): 1})
         cast = unwrapped(callee)
         if callee != cast and len(arguments) == 1 and self._source.text(cast) in _INTEGERS:
-            return self._expand(arguments[0], within)
+            return self._expand(arguments[0], within, depth)
         return self._opaque(node)
 
     def _opaque(self, node: Node) -> Polynomial:

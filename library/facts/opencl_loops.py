@@ -10,6 +10,7 @@ from tree_sitter import Node
 
 from library.languages.c_tree import field, find, unwrapped
 from library.languages.opencl_kernel import KernelSource
+from library.languages.opencl_source import qualifiers
 
 _PRAGMA = re.compile(r"#\s*pragma\s+unroll\b")
 
@@ -112,7 +113,5 @@ def unroll_hint(source: KernelSource, node: Node) -> str | None:
         text = source.text(before).strip()
         return text if _PRAGMA.match(text) else None
     start = before.end_byte if before is not None else node.start_byte
-    for offset, text in source.unit.blanked:
-        if start <= offset < node.start_byte and "unroll" in text:
-            return text
-    return None
+    hints = qualifiers(source.unit, start, node.start_byte)
+    return next((text for text in hints if "unroll" in text), None)

@@ -12,9 +12,9 @@ from library.facts.opencl_index import Indices, Polynomial, number
 from library.languages.c_tree import field, find, unwrapped
 from library.languages.opencl_kernel import KernelSource
 
+_MAX_DEPTH = 100
 _VECTOR_MOVE = re.compile(r"v(load|store)(?:_half)?(2|3|4|8|16)\b")
 _ATOMIC = re.compile(r"(?:atom|atomic)_\w+")
-POINTER_ESCAPES = "a pointer is passed to a function of the kernel's own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +147,12 @@ class Memory:
 
     def _is_pointer(self, node: Node) -> bool:
         node = unwrapped(node)
+        while node.type == "binary_expression":
+            node = unwrapped(field(node, "left"))
         text = self._source.text(node)
         if node.type == "identifier":
             parameter = self._source.parameters.get(text)
             return parameter.pointer if parameter else text in self._arrays_and_pointers()
-        if node.type == "binary_expression":
-            return self._is_pointer(field(node, "left"))
         return node.type == "pointer_expression" and text.startswith("&")
 
     def _arrays_and_pointers(self) -> frozenset[str]:
@@ -163,21 +163,23 @@ class Memory:
             if next(find(d.declarator, "pointer_declarator", "array_declarator"), None) is not None
         )
 
-    def place(self, node: Node) -> tuple[str, Polynomial] | None:
+    def place(self, node: Node, depth: int = 0) -> tuple[str, Polynomial] | None:
         """(base, index) that a pointer expression or subscript goes to; None if not known."""
         node = unwrapped(node)
+        if depth > _MAX_DEPTH:
+            return None
         if node.type == "identifier":
-            return self._named(self._source.text(node))
+            return self._named(self._source.text(node), depth + 1)
         if node.type == "subscript_expression":
-            below = self.place(field(node, "argument"))
+            below = self.place(field(node, "argument"), depth + 1)
             inside = [n for n in field(node, "indices").named_children if n.type != "comment"]
             if below is None or len(inside) != 1:
                 return None
             return below[0], below[1] + self._indices.polynomial(inside[0])
         if node.type == "pointer_expression" and self._source.text(node).startswith("&"):
-            return self.place(field(node, "argument"))
+            return self.place(field(node, "argument"), depth + 1)
         if node.type == "binary_expression" and self._source.text(field(node, "operator")) in "+-":
-            below = self.place(field(node, "left"))
+            below = self.place(field(node, "left"), depth + 1)
             if below is None:
                 return None
             step = self._indices.polynomial(field(node, "right"))
@@ -185,7 +187,7 @@ class Memory:
             return below[0], below[1] + (-step if minus else step)
         return None
 
-    def _named(self, name: str) -> tuple[str, Polynomial] | None:
+    def _named(self, name: str, depth: int) -> tuple[str, Polynomial] | None:
         parameter = self._source.parameters.get(name)
         if parameter is not None:
             return (name, number(0)) if parameter.pointer else None
@@ -200,5 +202,5 @@ class Memory:
                 )
             value = self._indices.only_value(name)
             if value is not None and next(find(only.declarator, "pointer_declarator"), None):
-                return self.place(value)
+                return self.place(value, depth)
         return None

@@ -84,22 +84,22 @@ def data_of(unit: Unit, node: Node) -> str:
 
 def definitions(unit: Unit) -> Iterator[Definition]:
     """Top-level definitions of a file, those under `#if` included."""
-    yield from _definitions(unit, unit.tree.root_node, 0)
-
-
-def _definitions(unit: Unit, parent: Node, before: int) -> Iterator[Definition]:
     # `before` is where the last thing ended: the root node starts at the first token that was not
     # blanked, so a file's first qualifiers lie outside it.
-    for node in parent.children:
+    before = 0
+    pending = list(reversed(unit.tree.root_node.children))
+    while pending:
+        node = pending.pop()
         start, before = before, node.end_byte
         if node.type in _TRANSPARENT:
+            before = node.start_byte
             if node.type in _CONDITIONALS:
                 condition = node.child_by_field_name("condition") or node.child_by_field_name(
                     "name"
                 )
                 end = condition.end_byte if condition else node.start_byte
                 yield Definition(frozenset(), unit, node, node.start_byte, end)
-            yield from _definitions(unit, node, node.start_byte)
+            pending.extend(reversed(node.children))
         elif node.type == "preproc_call":
             yield Definition(frozenset(), unit, node, node.start_byte, node.end_byte)
         elif names := frozenset(_names(unit, node)):
@@ -124,24 +124,39 @@ def _names(unit: Unit, node: Node) -> Iterator[str]:
                 yield data_of(unit, name)
 
 
-def closure_definitions(units: tuple[Unit, ...], entry: Definition) -> tuple[Definition, ...]:
-    """`entry` and all it reaches by name, over all files, in order of file and offset."""
-    everything = [definition for unit in units for definition in definitions(unit)]
-    by_name: dict[str, list[int]] = {}
-    for index, definition in enumerate(everything):
-        for name in definition.names:
-            by_name.setdefault(name, []).append(index)
-    reached = {index for index, d in enumerate(everything) if not d.names or d.node == entry.node}
-    pending = list(reached)
-    while pending:
-        definition = everything[pending.pop()]
-        for word in words(definition.unit.data, definition.start, definition.end):
-            for index in by_name.get(word, ()):
-                other = everything[index]
-                if index not in reached and not _is_other_overload(other, entry):
-                    reached.add(index)
-                    pending.append(index)
-    return tuple(everything[index] for index in sorted(reached))
+class Definitions:
+    """Everything some files define, by name; what one kernel reaches is asked of it."""
+
+    def __init__(self, units: tuple[Unit, ...]) -> None:
+        self._all = [definition for unit in units for definition in definitions(unit)]
+        self._by_name: dict[str, list[int]] = {}
+        self._everywhere: list[int] = []
+        self._words: dict[int, set[str]] = {}
+        for index, definition in enumerate(self._all):
+            for name in definition.names:
+                self._by_name.setdefault(name, []).append(index)
+            if not definition.names:
+                self._everywhere.append(index)
+
+    def closure(self, entry: Definition) -> tuple[Definition, ...]:
+        """`entry` and all it reaches by name, over all files, in order of file and offset."""
+        named = {index for name in entry.names for index in self._by_name.get(name, ())}
+        reached = {index for index in named if self._all[index].node == entry.node}
+        reached.update(self._everywhere)
+        pending = list(reached)
+        while pending:
+            for word in self._words_of(pending.pop()):
+                for index in self._by_name.get(word, ()):
+                    if index not in reached and not _is_other_overload(self._all[index], entry):
+                        reached.add(index)
+                        pending.append(index)
+        return tuple(self._all[index] for index in sorted(reached))
+
+    def _words_of(self, index: int) -> set[str]:
+        if index not in self._words:
+            definition = self._all[index]
+            self._words[index] = words(definition.unit.data, definition.start, definition.end)
+        return self._words[index]
 
 
 def _is_other_overload(other: Definition, entry: Definition) -> bool:

@@ -36,6 +36,17 @@ def walk(node: Node) -> Iterator[Node]:
         pending.extend(reversed(current.children))
 
 
+def depth(node: Node) -> int:
+    """Levels below `node`, itself included."""
+    deepest = 0
+    pending = [(node, 1)]
+    while pending:
+        current, level = pending.pop()
+        deepest = max(deepest, level)
+        pending.extend((child, level + 1) for child in current.children)
+    return deepest
+
+
 def find(node: Node, *types: str) -> Iterator[Node]:
     """Nodes at or below `node` of one of the given types."""
     return (found for found in walk(node) if found.type in types)

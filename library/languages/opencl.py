@@ -10,16 +10,18 @@ from library.facts.opencl import OpenCLAnalysis
 from library.languages import Found, Problem, ReadFile
 from library.languages.c_closure import (
     Definition,
+    Definitions,
     Unit,
-    closure_definitions,
     closure_digest,
     load_units,
 )
-from library.languages.c_tree import syntax_problems
+from library.languages.c_tree import depth, syntax_problems
 from library.languages.opencl_source import function_name, kernel_definitions, parse_unit
 from library.workload_source import LaunchSource, read_workload
 
 MAX_BYTES = 4 * 1024 * 1024
+MAX_DEPTH = 200
+"""Of a kernel's tree. What follows an expression or a block down calls itself once or twice a level."""
 
 
 class OpenCL:
@@ -37,6 +39,7 @@ class OpenCL:
             return Found((), (Problem(path, 1, f"larger than {MAX_BYTES // 2**20} MiB"),))
         units, problems = load_units(path, data, read, parse_unit)
         launches = read_workload(workload) if workload else None
+        table = Definitions(units)
         kernels: dict[str, Kernel] = {}
         for definition in kernel_definitions(units[0]):
             entry = function_name(units[0], definition.node)
@@ -45,8 +48,13 @@ class OpenCL:
                 said = f"a second definition of {entry}, not looked at; the first one is"
                 problems += (Problem(path, line, said),)
                 continue
+            if depth(definition.node) > MAX_DEPTH:
+                line = definition.node.start_point[0] + 1
+                said = f"{entry} nests more than {MAX_DEPTH} levels deep, too deep to analyse"
+                problems += (Problem(path, line, said),)
+                continue
             launch = launches.launch_for(entry) if launches else None
-            kernels[entry] = _kernel(units, definition, entry, workload, launch)
+            kernels[entry] = _kernel(units, table.closure(definition), entry, workload, launch)
         syntax = tuple(
             p for unit in units for p in syntax_problems(unit.path, unit.data, unit.tree)
         )
@@ -65,12 +73,11 @@ class OpenCL:
 
 def _kernel(
     units: tuple[Unit, ...],
-    definition: Definition,
+    parts: tuple[Definition, ...],
     entry: str,
     workload: Workload | None,
     launch: LaunchSource | None,
 ) -> Kernel:
-    parts = closure_definitions(units, definition)
     files = [SourceFile(unit.path, unit.data) for unit in units]
     where = None
     if workload is not None and launch is not None:

@@ -101,15 +101,14 @@ def _only_returns(node: Node) -> bool:
 
 
 def _terms(source: KernelSource, condition: Node, joiner: str) -> Iterator[Node]:
-    condition = unwrapped(condition)
-    if (
-        condition.type == "binary_expression"
-        and source.text(field(condition, "operator")) == joiner
-    ):
-        yield from _terms(source, field(condition, "left"), joiner)
-        yield from _terms(source, field(condition, "right"), joiner)
-    else:
-        yield condition
+    pending = [condition]
+    while pending:
+        term = unwrapped(pending.pop())
+        joined = term.type == "binary_expression"
+        if joined and source.text(field(term, "operator")) == joiner:
+            pending += [field(term, "right"), field(term, "left")]
+        else:
+            yield term
 
 
 def _count(source: KernelSource, condition: Node, joiner: str) -> int:

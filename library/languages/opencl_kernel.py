@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ from tree_sitter import Node
 
 from gate.values.kernel import Kernel
 from gate.values.workload import Workload
-from library.languages.c_closure import Definition, Unit, closure_definitions, data_of
+from library.languages.c_closure import Definition, Definitions, Unit, data_of
 from library.languages.c_tokens import words
 from library.languages.c_tree import declared_name, field, find, locus
 from library.languages.opencl_guard import GlobalId, Guard, global_ids, guard_of
@@ -112,8 +113,9 @@ class KernelSource:
         """Where a statement starts with its address space: the tree's node starts after that."""
         before = node.prev_sibling
         first = before.end_byte if before is not None else node.start_byte
-        inside = (offset for offset, _ in self.unit.blanked if first <= offset < node.start_byte)
-        return next(inside, node.start_byte)
+        index = bisect_left(self.unit.blanked, (first, ""))
+        found = self.unit.blanked[index : index + 1]
+        return found[0][0] if found and found[0][0] < node.start_byte else node.start_byte
 
     def line(self, node: Node) -> int:
         return node.start_point[0] + 1
@@ -139,7 +141,7 @@ class KernelSource:
     @cached_property
     def closure(self) -> tuple[Definition, ...]:
         """The kernel and everything it reaches by name."""
-        return closure_definitions(self.units, self.definition)
+        return Definitions(self.units).closure(self.definition)
 
     @cached_property
     def helpers(self) -> Mapping[str, Definition]:

@@ -9,7 +9,7 @@ from tree_sitter import Node
 from library.edits import ByteEdit
 from library.facts.opencl import OpenCLAnalysis
 from library.facts.opencl_memory import Access
-from library.languages.c_tree import declared_name, field, find, unwrapped
+from library.languages.c_tree import ancestors, declared_name, field, find, unwrapped
 from library.transforms.opencl.rewrite import StuckError, edit
 
 ELEMENTS = ("float", "int", "uint", "double", "half", "short", "ushort", "long", "ulong")
@@ -74,6 +74,7 @@ _ELEMENTWISE = frozenset(
     ]
 )
 """Built-in functions that take vectors lane by lane (OpenCL C 3.0 §6.15.2, §6.15.4)."""
+_MAX_DEPTH = 100
 _SCALAR_TAIL = frozenset(("fmax", "fmin", "max", "min", "clamp"))
 """Those of them that take a scalar after a vector."""
 
@@ -195,6 +196,8 @@ class Lanes:
 
     def _expression(self, node: Node) -> tuple[str, bool]:
         source = self._source
+        if sum(1 for _ in ancestors(node, source.body)) > _MAX_DEPTH:
+            raise StuckError(f"line {source.line(node)} nests too deeply")
         if not self.varies(node):
             text = source.text(node)
             return self._literal(text) if node.type == "number_literal" else text, False

@@ -6,12 +6,14 @@ import opencl_cases as cases
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from opencl_builders import kernel_of
+from opencl_builders import kernel_of, offers, target_of
 
 from gate.values.kernel import LaunchKind
 from gate.values.workload import Workload
+from library.edits import Refusal
 from library.languages import Found
 from library.languages.opencl import MAX_BYTES, OpenCL
+from library.transforms.opencl import TRANSFORMS
 
 HELPED = {
     "src/k.cl": b"""
@@ -245,3 +247,52 @@ def test_any_bytes_are_searched_and_analysed_without_an_error(data: bytes) -> No
 def test_a_file_is_found_the_same_whatever_its_line_ends() -> None:
     files = HELPED | {"src/k.cl": HELPED["src/k.cl"].replace(b"\n", b"\r\n")}
     assert closures(files) == closures(HELPED)
+
+
+DEEP = {
+    "sum": b"y[" + b" + ".join([b"n"] * 5000) + b"] = " + b" * ".join([b"2.0f"] * 5000) + b";",
+    "brackets": b"y[" * 2000 + b"0" + b"]" * 2000 + b" = 1;",
+    "parentheses": b"y[0] = " + b"(" * 3000 + b"n" + b")" * 3000 + b";",
+    "conditions": b"if (" + b" || ".join([b"i >= n"] * 3000) + b") return; y[i] = 1;",
+    "blocks": b"if (n) {" * 1500 + b"y[i] = i;" + b"}" * 1500,
+}
+
+
+def nested(text: bytes) -> bytes:
+    return b"kernel void f(global int *y, int n) { int i = get_global_id(0);\n" + text + b"\n}\n"
+
+
+@pytest.mark.parametrize("what", DEEP)
+def test_a_kernel_that_nests_too_deeply_is_a_problem(what: str) -> None:
+    found = find({"k.cl": nested(DEEP[what])}, "k.cl")
+    assert found.kernels == ()
+    assert "too deep to analyse" in found.problems[0].message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"y[" + b" + ".join([b"i"] * 180) + b"] = " + b" * ".join([b"2"] * 180) + b";",
+        b"if (" + b" || ".join([b"i >= n"] * 180) + b") return; y[i] = 1;",
+        b"for (int k = 0; k < n; ++k) {" * 90 + b"y[i] += k;" + b"}" * 90,
+        b"".join(
+            b"global int *p%d = %s + 1;" % (i, b"p%d" % (i - 1) if i else b"y") for i in range(600)
+        )
+        + b"p599[i] = 1;",
+        b"".join(b"int v%d = %s + 1;" % (i, b"v%d" % (i - 1) if i else b"i") for i in range(600))
+        + b"y[v599] = 1;",
+    ],
+    ids=["sum", "conditions", "loops", "pointers", "variables"],
+)
+def test_a_kernel_that_nests_less_deeply_is_analysed_and_edited_or_refused(text: bytes) -> None:
+    target = target_of(cases.SAXPY.files() | {"k.cl": nested(text)})
+    assert target.analysis.features
+    assert offers("vector-columns-8", target)
+    for name in ("opencl.coarsen", "opencl.vector_columns"):
+        result = TRANSFORMS[name](target, {}, {"dim": 0, "factor": 4, "width": 8})
+        assert isinstance(result, tuple | Refusal)
+
+
+def test_conditional_sections_that_nest_deeply_are_searched() -> None:
+    source = b"#ifdef A\n" * 1500 + b"kernel void f(global int *y) {}\n" + b"#endif\n" * 1500
+    assert len(find({"k.cl": source}, "k.cl").kernels) <= 1
