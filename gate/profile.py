@@ -133,7 +133,7 @@ class Profile:
             try:
                 arm.open(self._evaluation.stop)
             except WorkerFailure as failure:
-                raise self._failure(arm, failure, "start", {}) from failure
+                raise self._failure(arm, failure, "start", f"the {arm.name}") from failure
 
     def _prepare_both(self, axes: Axes) -> None:
         """New inputs in new buffers; both arms are right on them before they are timed."""
@@ -146,7 +146,7 @@ class Profile:
             try:
                 _, ran = evaluation.prepared(arm, axes, made, self._loaded)
             except WorkerFailure as failure:
-                raise self._failure(arm, failure, "check before timing", axes) from failure
+                raise self._failure(arm, failure, "check before timing", plan.label) from failure
             if not original:
                 evaluation.accept(ran, where)
             elif not all(evaluation.judge(each, original=True).passed for each in ran.runs):
@@ -160,7 +160,9 @@ class Profile:
             try:
                 left = arm.outputs(evaluation.stop)
             except WorkerFailure as failure:
-                raise self._failure(arm, failure, "check after timing", axes) from failure
+                raise self._failure(
+                    arm, failure, "check after timing", shape_label(axes)
+                ) from failure
             judgement = evaluation.judge(left.outputs, original=arm is evaluation.baseline)
             if not judgement.passed or left.changed_inputs:
                 why = judgement.message or f"wrote to input {', '.join(left.changed_inputs)}"
@@ -202,15 +204,15 @@ class Profile:
         try:
             samples = arm.time(launches, evaluation.at_most(limit_s), evaluation.stop)
         except WorkerFailure as failure:
-            raise self._failure(arm, failure, "timing", axes) from failure
+            raise self._failure(arm, failure, "timing", shape_label(axes)) from failure
         if len(samples) != launches or not all(0.0 < s < math.inf for s in samples):
             raise Concluded(
                 Status.SUSPICIOUS, f"{arm.name}: {len(samples)} times for {launches} launches"
             )
         return samples
 
-    def _failure(self, arm: Arm, failure: WorkerFailure, stage: str, axes: Axes) -> Concluded:
-        conclusion = of_kernel(failure, stage, shape_label(axes))
+    def _failure(self, arm: Arm, failure: WorkerFailure, stage: str, label: str) -> Concluded:
+        conclusion = of_kernel(failure, stage, label)
         if arm is self._evaluation.candidate:
             return conclusion
         return Concluded(

@@ -11,6 +11,7 @@ import textwrap
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gate.cases import DISTRIBUTIONS, confirm_cases, interpreted_cases, neighbours, screen_cases
@@ -157,6 +158,14 @@ def test_inspection_tells_versions_devices_and_lacks(gate: Gate) -> None:
     assert inspection.packages["numpy"]
     assert any(device.runtime == "opencl" for device in inspection.devices)
     assert all(lack.costs for lack in inspection.lacks)
+
+
+@pytest.mark.parametrize(
+    "weak", [{"confirm": {"processes": 1}}, {"screen": {"blocks": 2}}, {"minimum_gain": -1.0}]
+)
+def test_no_configuration_weakens_the_proof_to_nothing(weak: dict[str, object]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(weak, GateSettings)
 
 
 def test_user_only_fields_exist() -> None:
