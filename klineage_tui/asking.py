@@ -192,7 +192,7 @@ class Asking(App[None]):
         try:
             self.session.say(write_patch(path, patch))
         except FileExistsError:
-            self.session.say(f"{path.name} exists; Y again with another name.", "error")
+            self.session.say(f"{path.name} exists; save the patch under another name.", "error")
         except OSError as failure:
             self.session.say(f"cannot write {path}: {failure.strerror}", "error")
 

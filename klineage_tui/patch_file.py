@@ -12,10 +12,13 @@ def clipboard_note(patch: str) -> tuple[str, str]:
     """What happened, and its level. A terminal never says that it took the text, so neither do we."""
     size = len(patch.encode())
     if size > CLIPBOARD_BYTES:
-        says = f"Patch sent to the terminal's clipboard, but {size:,} bytes may be too long; Y writes a file."
+        says = f"Patch sent to the terminal's clipboard, but {size:,} bytes may be too long; save patch writes a file."
         return says, "warning"
     lines = patch.count("\n")
-    return f"Patch sent to the terminal's clipboard ({lines} lines); Y writes it to a file.", "info"
+    return (
+        f"Patch sent to the terminal's clipboard ({lines} lines); save patch writes a file.",
+        "info",
+    )
 
 
 def patch_name(skill: str) -> str:

@@ -45,7 +45,7 @@ class Requests:
         params = Apply(suggestion=suggestion.id, confirm=confirm, key=uuid4().hex)
         reply = await self._ask("apply", params, decided.says, suggestion.id)
         if isinstance(reply, Applied):
-            self._session.say(f"{reply.message or f'{suggestion.skill} applied.'} u takes it back.")
+            self._session.say(_and(reply.message, "undo takes it back"))
 
     async def regate(self, suggestion: SuggestionView) -> None:
         """Measure it again at tier confirm."""
@@ -67,29 +67,31 @@ class Requests:
         """Undo history entry `entry`; 0 for the newest applied."""
         reply = await self._ask("undo", Undo(entry=entry))
         if isinstance(reply, Applied):
-            self._session.say(
-                f"{reply.message or f'{reply.entry.skill} undone.'} U applies it again."
-            )
+            self._session.say(_and(reply.message, "redo applies it again"))
 
     async def redo(self, entry: int) -> None:
         """Redo history entry `entry`; 0 for the newest undone."""
         reply = await self._ask("redo", Redo(entry=entry))
         if isinstance(reply, Applied):
-            self._session.say(reply.message or f"{reply.entry.skill} applied again.")
+            self._session.say(_and(reply.message, "undo takes it back"))
 
     async def pause(self) -> None:
         """Pause watching, or resume it if it is paused."""
         status = self._session.state.status
         paused = status is not None and status.watching == "paused"
         if await self._ask("watch", Watch(action="resume" if paused else "pause")):
-            says = "Watching files again." if paused else "Paused: saves are not looked at until p."
+            says = (
+                "Watching files again."
+                if paused
+                else "Paused: saves are not looked at until watching is resumed."
+            )
             self._session.say(says)
 
     async def trust(self, trusted: bool) -> None:
         if await self._ask("trust", Trust(trusted=trusted)):
             says = "Trusted: kernels of this worktree are compiled and run here."
             if not trusted:
-                says = "Not trusted: states and conditions are shown, nothing is run. T asks again."
+                says = "Not trusted: states and conditions are shown, nothing is run. The trust action asks again."
             self._session.say(says)
 
     async def stop_daemon(self, drain: bool) -> None:
@@ -109,3 +111,7 @@ class Requests:
         finally:
             self._busy.discard(busy)
         return reply
+
+
+def _and(message: str, hint: str) -> str:
+    return f"{message.rstrip('.')}; {hint}"

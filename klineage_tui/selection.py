@@ -78,10 +78,7 @@ def settle(at: Selection, before: QueueState, now: QueueState) -> Selection:
     at = _settled_place(at, now)
     shown = View(now, at).shown()
     suggestion = _settled_suggestion(at, before, shown)
-    entry = at.entry if any(one.id == at.entry for one in now.history) else 0
-    if not entry and now.history:
-        entry = now.history[0].id
-    return replace(at, suggestion=suggestion, entry=entry)
+    return replace(at, suggestion=suggestion, entry=_settled_entry(at, before, now))
 
 
 def _settled_place(at: Selection, now: QueueState) -> Selection:
@@ -95,6 +92,15 @@ def _settled_place(at: Selection, now: QueueState) -> Selection:
     best = sorted(kernels, key=lambda one: (one.path != now.saved, -one.applicable, one.id))
     place = best[0].id if best else min(places, default="")
     return at if place == at.place else replace(at, place=place, suggestion_picked=False)
+
+
+def _settled_entry(at: Selection, before: QueueState, now: QueueState) -> int:
+    """The newest entry as long as the newest is selected; else the one that is."""
+    newest = now.history[0].id if now.history else 0
+    was_newest = bool(before.history) and at.entry == before.history[0].id
+    if was_newest and before.history != now.history:
+        return newest
+    return at.entry if any(one.id == at.entry for one in now.history) else newest
 
 
 def _settled_suggestion(at: Selection, before: QueueState, shown: Sequence[SuggestionView]) -> str:

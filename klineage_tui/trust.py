@@ -25,6 +25,6 @@ def trust_text(state: QueueState) -> str:
             *named,
             "",
             "Without trust, states and preconditions are shown and nothing is run.",
-            "The answer is kept for this worktree; T asks again.",
+            "The answer is kept for this worktree; the trust action asks again.",
         ]
     )

@@ -56,7 +56,7 @@ def document(diffs: Iterable[FileDiff]) -> Document:
 def _file(diff: FileDiff) -> FilePatch:
     size = max(len(diff.before), len(diff.after))
     if size > SHOWN_BYTES:
-        note = f"not shown: {size / 1e6:.1f} MB; Y writes the patch to a file"
+        note = f"not shown: {size / 1e6:.1f} MB; save patch writes it to a file"
         return FilePatch(diff.path, (), (), (), note)
     before = plain_lines(diff.before)
     after = plain_lines(diff.after)
@@ -64,7 +64,7 @@ def _file(diff: FileDiff) -> FilePatch:
     kept = _capped(found)
     note = ""
     if kept is not found:
-        note = f"first {SHOWN_ROWS:,} rows shown; Y writes the whole patch to a file"
+        note = f"first {SHOWN_ROWS:,} rows shown; save patch writes the whole"
     if not found:
         note = "no line differs"
     return FilePatch(

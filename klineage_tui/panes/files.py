@@ -29,7 +29,7 @@ def files(view: View, width: int) -> Drawn:
         for kernel in file.kernels:
             lines.append(_kernel(kernel, width))
             keys.append(kernel.id)
-    following = "pinned, f follows saves" if view.at.place_picked else "following saves"
+    following = "picked" if view.at.place_picked else "following saves"
     title = f"{count(len(queue.kernels()), 'kernel')} · {following}"
     return Drawn(lines, keys, view.at.place, head=(_head(width),), title=title)
 

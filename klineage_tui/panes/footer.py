@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from daemon.protocol import JobView
+from klineage_tui.actions import BY_NAME, keys_of
 from klineage_tui.paint import Line, Span, Tone, between, clip, fit, line, width_of
 from klineage_tui.state import Link, QueueState
 
@@ -15,22 +16,22 @@ _LEVELS: dict[str, tuple[str, Tone]] = {
 }
 
 
-def message(state: QueueState, width: int) -> Line:
+def message(state: QueueState, overrides: Mapping[str, str], width: int) -> Line:
     """The newest line said, or how to get the daemon back; at the right, the running job."""
-    said = _said(state)
+    said = _said(state, overrides)
     room = max(width // 3, width - width_of(said) - 2)
     return between(said, clip(_job(state), room), width)
 
 
-def _said(state: QueueState) -> Line:
+def _said(state: QueueState, overrides: Mapping[str, str]) -> Line:
     if state.link is Link.CONNECTING:
         return line((" Connecting to the daemon…", "dim"))
     if state.link in (Link.GONE, Link.STOPPED):
         happened = "is gone" if state.link is Link.GONE else "stopped"
         detail = f" ({state.link_detail})" if state.link_detail else ""
-        return line(
-            (f" The daemon {happened}{detail}. R starts it; what is shown may be old.", "bad")
-        )
+        key = keys_of(BY_NAME["reconnect"], overrides)[0]
+        says = f" The daemon {happened}{detail}. {key} starts it; what is shown may be old."
+        return line((says, "bad"))
     if state.said is None:
         return ()
     prefix, tone = _LEVELS[state.said.level]

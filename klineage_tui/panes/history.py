@@ -31,7 +31,7 @@ def history(view: View, width: int) -> Drawn:
 def _row(entry: EntryView, width: int) -> Line:
     when = clock(entry.at)
     when = when if width >= 90 else when[5:16]
-    room = max(10, width - len(when) - 2 - 10 - 14)
+    room = max(10, width - len(when) - 2 - 10 - 9)
     name = fit(line(entry.skill, (f"  {entry.kernel}", "dim")), room)
     return clip(
         (
@@ -39,7 +39,7 @@ def _row(entry: EntryView, width: int) -> Line:
             Span(f"{when} ", "dim"),
             *cell(entry.kind, _KINDS[entry.kind], 10),
             *name,
-            *cell(entry.gain, "strong", 14, right=True),
+            *cell(entry.gain.partition(" ")[0], "strong", 9, right=True),
         ),
         width,
     )
@@ -48,7 +48,11 @@ def _row(entry: EntryView, width: int) -> Line:
 def _details(entry: EntryView, width: int) -> list[Line]:
     lines: list[Line] = []
     if entry.files:
-        lines += wrap(", ".join(entry.files), "dim", width, first=line("   changed "), indent=11)
+        lines += wrap(
+            ", ".join(entry.files), "dim", width, first=line(("   changed ", "dim")), indent=11
+        )
+    if " " in entry.gain:
+        lines += wrap(entry.gain, "plain", width, first=line(("   gain    ", "dim")), indent=11)
     if entry.note:
         lines += wrap(entry.note, "plain", width, first=line(("   note    ", "dim")), indent=11)
     says = "undo takes it back" if entry.undoable else "cannot be undone now"

@@ -65,7 +65,7 @@ def timing_lines(timing: TimingView, more: int, width: int) -> list[Line]:
     middle, low, high = ratio_triple(timing.speedup, timing.speedup_low, timing.speedup_high)
     latency = line((f"{before} → {after} {unit}", "strong"))
     speedup = line((f"{middle}×", "strong"), f"  {low}–{high}× at {percent(timing.confidence)}")
-    others = f"   and {count(more, 'shape')} more: press 2" if more else ""
+    others = f"   and {count(more, 'shape')} more, in the evidence" if more else ""
     lines = [_labelled("shape", line(timing.shape, (others, "dim")), width)]
     if width >= WIDE:
         return [*lines, _labelled("latency", (*latency, Span("   "), *speedup), width)]

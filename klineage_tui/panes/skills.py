@@ -56,7 +56,7 @@ def skills(view: View, width: int) -> Drawn:
 
 def _nothing(view: View, offered: bool) -> str:
     if offered:
-        return f"No skill matches “{view.at.filter}”; esc shows all."
+        return f"No skill matches “{view.at.filter}”; clear the filter to see all."
     if not view.at.place:
         return "Skills appear when a kernel is found."
     return "No skill in the library is about this kernel."

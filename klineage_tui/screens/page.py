@@ -64,7 +64,7 @@ class Page(Screen[None]):
     def show(self, view: View, overrides: dict[str, str]) -> None:
         """Draw `view`; `overrides` are the keys of the user's configuration."""
         self.query_one("#header", Bar).show(partial(header, view.queue))
-        self.query_one("#message", Bar).show(partial(message, view.queue))
+        self.query_one("#message", Bar).show(partial(message, view.queue, overrides))
         offered = footer(self.SCOPE, overrides)
         self.query_one("#keys", Bar).show(partial(keys, offered))
 

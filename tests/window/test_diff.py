@@ -113,7 +113,7 @@ def test_a_file_too_big_to_show_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     (file,) = document([FileDiff("k.cl", BEFORE, AFTER)]).files
     assert file.hunks == ()
     assert "not shown" in file.note
-    assert "Y writes" in file.note
+    assert "save patch writes" in file.note
 
 
 def test_too_many_rows_are_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None:

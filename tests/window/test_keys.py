@@ -20,12 +20,12 @@ async def test_a_applies_a_confirmed_suggestion_and_u_takes_it_back(
     async with scripted(place) as daemon, open_window() as opened:
         await opened.until_shown("faster, confirmed")
         await opened.press("a")
-        await opened.until_shown("opencl.vectorize-columns applied to 2 files.")
+        await opened.until_shown("opencl.vectorize-columns applied to 2 files; undo takes it back")
         (apply,) = daemon.asked_for(Apply)
         assert (apply.suggestion, apply.confirm) == ("0a1b2c3d4e5f", False)
         assert apply.key
         await opened.press("u")
-        await opened.until_shown("opencl.vectorize-columns undone.")
+        await opened.until_shown("opencl.vectorize-columns undone; redo applies it again")
         assert daemon.asked_for(Undo) == [Undo(entry=0)]
 
 
@@ -42,7 +42,7 @@ async def test_a_on_a_screened_suggestion_confirms_first_and_says_so(
         await opened.press("a")
         await opened.until_shown("being worked on already")
         daemon.held["apply"].set()
-        await opened.until_shown("applied to 2 files.")
+        await opened.until_shown("applied to 2 files; undo")
         assert len(daemon.asked_for(Apply)) == 1
 
 
@@ -140,7 +140,7 @@ async def test_y_sends_the_patch_to_the_clipboard_and_claims_no_more(
     async with scripted(place), open_window() as opened:
         await opened.until_shown("faster, confirmed")
         await opened.press("y")
-        await opened.until_shown("sent to the terminal's clipboard", "Y writes it to a file")
+        await opened.until_shown("sent to the terminal's clipboard", "save patch writes a file")
         assert "+    float8 acc = (float8)(0.0f);\n" in opened.window.clipboard
 
 
@@ -149,7 +149,7 @@ async def test_shift_y_writes_the_patch_to_a_new_file_and_replaces_none(
 ) -> None:
     async with scripted(place), open_window() as opened:
         await opened.until_shown("faster, confirmed")
-        for expected in ("Wrote", "exists; Y again with another name"):
+        for expected in ("Wrote", "exists; save the patch under another name"):
             await opened.press("Y")
             await opened.until_shown("SAVE PATCH", "opencl.vectorize-columns.patch")
             await opened.press("enter")
@@ -171,7 +171,7 @@ async def test_history_undoes_the_selected_entry_and_explains_when_it_cannot(
         await opened.press("j")
         await opened.until_shown("undo takes it back")
         await opened.press("u")
-        await opened.until_shown("opencl.coalesce-reads undone.")
+        await opened.until_shown("opencl.coalesce-reads undone; redo")
         assert daemon.asked_for(Undo) == [Undo(entry=1)]
         await opened.press("g", "U")
         await opened.until(lambda: daemon.asked_for(Redo))
@@ -239,7 +239,7 @@ async def test_keys_of_the_configuration_replace_ours_in_bindings_footer_and_hel
         await opened.until_shown("t accept", "[keys] has no action 'acept'; did you mean accept?")
         await opened.press("a")
         await opened.press("t")
-        await opened.until_shown("applied to 2 files.")
+        await opened.until_shown("applied to 2 files; undo")
         assert len(daemon.asked_for(Apply)) == 1
 
 
