@@ -95,7 +95,10 @@ class Evaluation:
         not_run: list[str] = []
         for number, plan in enumerate(plans, 1):
             self.progress(f"correctness {number} of {len(plans)}: {plan.label}")
-            made = self.make_case(plan)
+            made = self._make_if_promised(plan)
+            if isinstance(made, str):
+                outside.append(f"{plan.label} ({made})")
+                continue
             if not made.available:
                 continue
             try:
@@ -118,6 +121,19 @@ class Evaluation:
             return self.oracle.case(plan, self.at_most(self.deadlines.reference_s), self.stop)
         except WorkerFailure as failure:
             raise of_workload(failure, self.workload.path) from failure
+
+    def _make_if_promised(self, plan: CasePlan) -> CaseMade | str:
+        """The case; or, for one that is not promised, why the workload does not take it."""
+        if plan.promised:
+            return self.make_case(plan)
+        limit_s = self.at_most(self.deadlines.reference_s)
+        try:
+            return self.oracle.case(plan, limit_s, self.stop)
+        except WorkerFailure as failure:
+            refusal = of_workload(failure, self.workload.path).message
+        # Its worker may have died of it.
+        self.load()
+        return refusal
 
     def prepared(
         self, arm: Arm, axes: Axes, made: CaseMade, loaded: Loaded

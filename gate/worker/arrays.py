@@ -39,9 +39,10 @@ def write_array(path: Path, tensor: Tensor) -> None:
     head = {"dtype": tensor.dtype, "shape": list(array.shape), "strides": strides}
     with path.open("wb") as file:
         file.write(json.dumps(head).encode() + b"\n")
-        np.lib.stride_tricks.as_strided(
+        flat = np.lib.stride_tricks.as_strided(
             array, (span(array.shape, strides),), (array.itemsize,)
-        ).tofile(file)
+        )
+        file.write(flat.view(np.uint8).data)
 
 
 def read_array(path: Path) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class WorkloadProblem(Exception):
     """The workload file cannot be used. `str(error)` names file, symbol, expected and got."""
@@ -23,5 +25,10 @@ KINDS = {
 
 
 def kind_of(error: BaseException) -> str:
-    """The kind of a problem; `raised` for whatever the user's or our own code threw."""
+    """The kind of a problem; `raised` for whatever the user's or our own code threw.
+
+    A full disk is the machine's lack, whoever met it.
+    """
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "environment"
     return next((KINDS[c.__name__] for c in type(error).__mro__ if c.__name__ in KINDS), "raised")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from gate_builders import SCALE_CL, SCALE_WORKLOAD, Worktree
 
-from gate.errors import Cancelled, WorkloadError
+from gate.errors import Cancelled, GateError, WorkloadError
 from gate.evaluate import AS_IT_STANDS, Budget, Gate
 from gate.settings import GateSettings
 from gate.values.kernel import Language
@@ -234,4 +234,11 @@ def test_a_trace_of_a_broken_workload_raises(
     tree = worktree(workload=with_line("make_inputs", "raise ValueError('no')"))
 
     with pytest.raises(WorkloadError, match="make_inputs: ValueError: no"):
+        gate.trace(tree.kernel, tree.workload, threading.Event())
+
+
+def test_a_trace_of_a_broken_kernel_raises(gate: Gate, platform: Platform, worktree: Trees) -> None:
+    tree = worktree(kernel=SCALE_CL.replace("int i =", "int j ="))
+
+    with pytest.raises(GateError, match=r"build at n=4096: error: kernels/k\.cl:4"):
         gate.trace(tree.kernel, tree.workload, threading.Event())

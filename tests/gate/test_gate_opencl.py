@@ -193,6 +193,40 @@ def test_confirm_tries_shapes_that_nobody_declared(worktree: Trees, evaluate: Ev
     assert "n=4097" in verdict.message or "n=4095" in verdict.message
 
 
+@pytest.mark.parametrize("line", ["assert n % 8 == 0", "import os; n % 8 and os._exit(1)"])
+def test_shapes_that_the_workload_refuses_are_outside_the_contract(
+    line: str, worktree: Trees, evaluate: Evaluate
+) -> None:
+    strict = SCALE_WORKLOAD.replace("    rng = np", f"    {line}\n    rng = np")
+    tree = worktree(kernel=SCALE_CL.replace("i < n", "i < n / 8 * 8"), workload=strict)
+
+    verdict = evaluate(tree, tree.candidate(k=SCALE_CL), tier=Tier.CONFIRM)
+
+    assert outcome(verdict, "correctness") is Outcome.PASSED, verdict.message
+    correctness = next(check.detail for check in verdict.checks if check.name == "correctness")
+    assert "2 outside the original's contract, such as n=4097" in correctness
+
+
+def test_work_that_is_skipped_while_timed_is_suspicious(
+    worktree: Trees, evaluate: Evaluate
+) -> None:
+    """A launch function that replaces the clock in its own process."""
+    forging = SCALE_WORKLOAD.replace(
+        "def launch(axes):\n",
+        "def launch(axes):\n"
+        "    import sys\n"
+        "    runner = sys.modules['_klineage_worker.languages.opencl'].OpenClRunner\n"
+        "    runner.time = lambda self, n: [self._refresh()] and [1.0] * n\n",
+    )
+    tree = worktree()
+
+    verdict = evaluate(tree, tree.candidate(workload=forging, k=SLOW_SCALE_CL))
+
+    assert verdict.status is Status.SUSPICIOUS
+    assert "check after timing" in verdict.message
+    assert outcome(verdict, "timed outputs") is Outcome.FAILED
+
+
 def test_confirm_tries_other_distributions(worktree: Trees, evaluate: Evaluate) -> None:
     saturating = SCALE_CL.replace("factor * x[i]", "factor * clamp(x[i], -8.0f, 8.0f)")
     tree = worktree()

@@ -17,6 +17,7 @@ from gate.worker.framing import MAX_FRAME_BYTES, Decoder, FrameTooLong, encode
 from gate.worker.languages import Tensor
 from gate.worker.languages.opencl_launch import read_launch
 from gate.worker.pocl_cpu import level_of
+from gate.worker.problems import kind_of
 from gate.worker.workload_module import WorkloadModule
 
 
@@ -75,6 +76,13 @@ def test_a_truncated_array_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="99 elements where 100"):
         read_array(tmp_path / "a")
+
+
+def test_a_full_disk_is_the_machines_lack() -> None:
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_array(Path("/dev/full"), Tensor("float32", np.zeros(100_000, np.float32)))
+
+    assert kind_of(caught.value) == "environment"
 
 
 def test_scalars_cross_in_the_manifest(tmp_path: Path) -> None:
