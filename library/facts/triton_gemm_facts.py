@@ -20,7 +20,7 @@ from library.facts.triton_operand_facts import operand_bytes
 from library.facts.triton_pointers import address_of, extents_bounded
 from library.facts.triton_program_ids import linear_id_of, persistent_loop, program_ids_of
 from library.facts.triton_tensors import scalar
-from library.languages.python_source import line_of
+from library.languages.python_source import line_of, nodes_of
 
 ATOMICS = tuple(f"atomic_{op}" for op in ("add", "max", "min", "and", "or", "xor", "xchg", "cas"))
 
@@ -195,6 +195,8 @@ def _two_axis_grid(model: Model, arguments: tuple[Argument, ...], axes: Axes | N
     gemm = gemm_of(model)
     if gemm is None:
         return Known(False, NO_GEMM.reason)
+    if any(True for _ in nodes_of(model.function.body, "return_statement")):
+        return Known(False, "the kernel returns early")
     ids, grid = program_ids_of(model, gemm), grid_tuple(model)
     plain = ids is not None and not ids.linear.isidentifier()
     if not plain and linear_id_of(model) is None:

@@ -32,8 +32,9 @@ class Bound:
     bound: Node
 
 
-def argument(model: Model, call: Node, name: str, position: int) -> Node | None:
-    """The value of a call's argument, by keyword or position; None if it is not given."""
+def argument(model: Model, call: Node, name: str, position: int | None) -> Node | None:
+    """The value of a call's argument, by keyword or, unless that is None, by position; None if it
+    is not given."""
     place = 0
     for given in field(call, "arguments").named_children:
         if given.type == "keyword_argument":

@@ -18,7 +18,7 @@ from library.facts.triton_launch_facts import (
     stride_of,
 )
 from library.facts.triton_model import Model
-from library.facts.triton_offsets import Bound, bounds_of, is_loop_bound
+from library.facts.triton_offsets import Bound, argument, bounds_of, is_loop_bound
 from library.facts.triton_pointers import Address, address_of
 from library.facts.triton_tensors import extent_value, tensor_shape
 from library.languages.triton_kernels import is_jit
@@ -70,8 +70,8 @@ def matrix_of(model: Model, gemm: Gemm, operand: Operand) -> str | None:
         return None
     limits = [(term.offset.wrap, axis) for axis, term in by_axis.items() if term.offset.wrap]
     for load in operand.loads:
-        bounds = bounds_of(model, load)
-        if bounds is None:
+        bounds, other = bounds_of(model, load), argument(model, load, "other", 2)
+        if bounds is None or (other is not None and model.text(other) not in ("0", "0.0")):
             return None
         limits += [(_limit(model, gemm, bound), bound.offset.axis) for bound in bounds]
     for text, axis in limits:
@@ -150,6 +150,8 @@ def _tail_mask_only(model: Model, arguments: tuple[Argument, ...], axes: Axes | 
     for operand in (gemm.a, gemm.b):
         if len(operand.loads) != 1:
             return Known(False, f"{operand.name} is not loaded by exactly one masked tl.load")
+        if argument(model, operand.loads[0], "mask", None) is None:
+            return Known(False, f"the load of {operand.name} names no mask")
         bounds = bounds_of(model, operand.loads[0])
         if not bounds or not any(is_loop_bound(model, bound, gemm.loop) for bound in bounds):
             return Known(False, f"the mask of {operand.name} has no term that cuts off K's tail")

@@ -194,7 +194,7 @@ def _hinted(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) ->
     """Whether some load already says how the cache should treat it."""
     name = text_argument(arguments) or "eviction_policy"
     for kind, call in model.accesses():
-        if argument(model, call, name, 99) is not None:
+        if argument(model, call, name, None) is not None:
             return Known(True, f"tl.{kind} on line {line_of(call)}")
     return Known(False, f"no access has {name}")
 

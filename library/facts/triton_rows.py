@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from library.facts.triton_model import Loop, Model
 from library.facts.triton_offsets import bounds_of, is_loop_bound
 from library.facts.triton_pointers import address_of
-from library.languages.python_source import Node, inside
+from library.languages.python_source import Node, inside, nodes_of
+
+LEAVES = ("break_statement", "continue_statement", "return_statement")
+"""Statements after which the rest of a loop is not plain straight-line code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,9 @@ def row_passes_of(model: Model) -> RowPasses | None:
     if len(loops) < 2 or model.calls("dot") or not loops[0].block:
         return None
     same = {(loop.bound, loop.block) for loop in loops}
-    if len(same) != 1 or any(inside(a.node, b.node) for a in loops for b in loops if a is not b):
+    if len(same) != 1 or any(loop.node.parent != model.function.body for loop in loops):
+        return None
+    if any(True for _ in nodes_of(model.function.body, *LEAVES)):
         return None
     by_row: dict[tuple[object, ...], list[Node]] = {}
     for kind, call in model.accesses():

@@ -107,7 +107,7 @@ def _dtype_of(model: Model, name: str) -> str | None:
         return inputs[position].dtype if position < len(inputs) else None
     if len(made) != 1 or made[0].type != "call":
         return None
-    given = argument(model, made[0], "dtype", 99)
+    given = argument(model, made[0], "dtype", None)
     if given is not None and given.type == "attribute":
         owner, last = field(given, "object"), model.text(field(given, "attribute"))
         return _dtype_of(model, model.text(owner)) if last == "dtype" else last

@@ -69,7 +69,7 @@ def _unfound_helpers(model: Model) -> str:
 def _pipeline(model: Model) -> Seen:
     """F11: `num_stages` of the launch or of a loop; by default Triton pipelines loops with a dot."""
     for loop in model.loops:
-        given = argument(model, field(loop.node, "right"), "num_stages", 99)
+        given = argument(model, field(loop.node, "right"), "num_stages", None)
         if given is not None:
             deep = given.type != "integer" or int(model.text(given)) > 1
             verdict = present if deep else absent

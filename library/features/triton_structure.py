@@ -83,7 +83,7 @@ def _loop_option(name: str) -> Callable[[Model], Seen]:
 
     def detect(model: Model) -> Seen:
         for loop in model.loops:
-            given = argument(model, field(loop.node, "right"), name, 99)
+            given = argument(model, field(loop.node, "right"), name, None)
             if given is not None and model.text(given) not in ("False", "None", "0"):
                 return present(model, loop.node, f"{name}={model.text(given)}")
         return absent(model, None, f"no loop has {name}")
@@ -182,7 +182,7 @@ def _cache_hints(model: Model) -> Seen:
     """F27: how the caches should treat an access."""
     for _, call in model.accesses():
         for name in ("eviction_policy", "cache_modifier"):
-            given = argument(model, call, name, 99)
+            given = argument(model, call, name, None)
             if given is not None:
                 return present(model, call, f"{name}={model.text(given)}")
     return absent(model, None, "no eviction_policy and no cache_modifier")
@@ -198,7 +198,7 @@ def _fast_math(model: Model) -> Seen:
                 return present(model, call, module.callee(call).split(".")[-1], module.source)
     for call in model.calls("dot"):
         for name in ("input_precision", "allow_tf32"):
-            given = argument(model, call, name, 99)
+            given = argument(model, call, name, None)
             if given is not None and model.text(given).strip("\"'") in ("tf32", "True"):
                 return present(model, call, f"{name}={model.text(given)}")
     return absent(model, None, "no exp2, fast_* or tf32 asked for")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from library.edits import ByteEdit, Refusal
 from library.fact import Missing
-from library.facts.triton_constants import Definition, definition, option
+from library.facts.triton_constants import Definition, definition, option, tuning_configs
 from library.facts.triton_gemm import gemm_of
 from library.facts.triton_model import Model
-from library.languages.python_source import Node, inside
+from library.languages.python_source import Node, field
 from library.target import Captures, Target
 from library.transforms import Parameters
 from library.transforms.triton.source_edits import edit_arguments, model_of, replace
@@ -57,8 +57,19 @@ def _set(
         elif found != value:
             added.append(f"{name}={value}")
     changed = {at: (node, new) for at, (node, new) in literals.items() if model.text(node) != new}
-    inside_call = {at: new for at, (node, new) in changed.items() if inside(node, model.site.call)}
+    configs = tuning_configs(model)  # an autotuner passes its config's options itself
+    call = configs[0] if configs else model.site.call
+    group = field(call, "arguments")
+    inside_call = {at: new for at, (node, new) in changed.items() if _is_argument(node, group)}
     elsewhere = [
         replace(model, node, new) for at, (node, new) in changed.items() if at not in inside_call
     ]
-    return (*elsewhere, *edit_arguments(model, model.site.call, inside_call, added))
+    return (*elsewhere, *edit_arguments(model, call, inside_call, added))
+
+
+def _is_argument(node: Node, group: Node) -> bool:
+    """Whether a node is the whole value of one argument of a call."""
+    parent = node.parent
+    if parent is not None and parent.type == "keyword_argument":
+        parent = parent.parent
+    return parent == group

@@ -11,7 +11,7 @@ from library.facts.triton_grid import grid_roles, grid_tuple
 from library.facts.triton_host import tensor
 from library.facts.triton_model import Model
 from library.facts.triton_program_ids import linear_id_of, program_ids_of
-from library.languages.python_source import Node
+from library.languages.python_source import Node, nodes_of
 from library.target import Captures, Target
 from library.transforms import Parameters
 from library.transforms.triton.source_edits import (
@@ -65,10 +65,8 @@ def _looped(model: Model, gemm: Gemm, tl: str, bounds: tuple[str, str]) -> ByteE
         return decode
     statements = model.function.body.named_children
     after = [s for s in statements if s.start_byte > decode.last.start_byte]
-    if not after or any(
-        s.start_byte < decode.first.start_byte and s.type != "comment" for s in statements[1:]
-    ):
-        return Refusal("statements stand before the tile is decoded")
+    if not after or any(True for _ in nodes_of(model.function.body, "return_statement")):
+        return Refusal("the kernel returns early, which would end the loop over tiles")
     head = (
         f"for {decode.variable} in {tl}.range("
         f"{tl}.program_id(0), {decode.total}, {tl}.num_programs(0), flatten=True):"

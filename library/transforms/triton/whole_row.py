@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from library.edits import ByteEdit, Refusal
+from library.edits import ByteEdit, Refusal, splice
 from library.facts.triton_host import tensor
 from library.facts.triton_model import Model
 from library.facts.triton_rows import RowPasses, row_passes_of
-from library.languages.python_source import Node, field, nodes_of
+from library.languages.python_source import Node, field, inside, nodes_of
 from library.target import Captures, Target
 from library.transforms import Parameters
 from library.transforms.triton.source_edits import (
@@ -85,18 +85,19 @@ def _straightened(model: Model, rows: RowPasses, statements: list[Node]) -> list
             lines.append("")
         aliases: dict[str, str] = {}
         for inner in field(loop.node, "body").named_children:
-            written = EVICTION.sub("", "\n".join(_relative(model, inner)))
+            written = "\n".join(_relative(model, inner))
             if inner.type == "comment" and inner.start_point[0] == _previous_line(inner):
                 lines[-1] += f"  {written}"
                 continue
-            text = _at_zero(written, loop.variable)
+            zeroed = _at_zero(model, inner, loop.variable)
+            if zeroed is None:
+                return Refusal(f"`{written}` needs {loop.variable} itself")
+            text = EVICTION.sub("", zeroed)
             for old, new in aliases.items():
                 text = rename(text, old, new)
             alias = re.fullmatch(r"(\w+) = (\w+)", text)
-            if alias is not None and text != written:
+            if alias is not None and text != written and _stays_inside(model, rows, alias[1]):
                 aliases[alias[1]] = alias[2]
-            elif re.search(rf"\b{loop.variable}\b", text):
-                return Refusal(f"`{text.strip()}` needs {loop.variable} itself")
             elif text not in known:
                 lines += text.splitlines()
                 _forget(model, known, inner)
@@ -153,10 +154,27 @@ def _tidy(lines: list[str]) -> list[str]:
     ]
 
 
-def _at_zero(text: str, variable: str) -> str:
-    """`start + cols` and `cols + start` with start = 0."""
-    text = re.sub(rf"\b{variable} \+ ", "", text)
-    return re.sub(rf" \+ {variable}\b", "", text)
+def _at_zero(model: Model, statement: Node, variable: str) -> str | None:
+    """A statement's lines with the loop's variable at 0: `start + cols` becomes `cols`.
+
+    None if the variable is used in any other way, such as `2 * start`.
+    """
+    base, edits = statement.start_byte, []
+    for name in nodes_of(statement, "identifier"):
+        if model.text(name) != variable:
+            continue
+        addition = name.parent
+        if addition is None or addition.type != "binary_operator":
+            return None
+        left, right = field(addition, "left"), field(addition, "right")
+        if model.text(field(addition, "operator")) != "+" or name not in (left, right):
+            return None
+        other = model.text(right if name == left else left).encode()
+        start, end = addition.start_byte - base, addition.end_byte - base
+        edits.append(ByteEdit(model.source.path, start, end, other))
+    text = splice(model.text(statement).encode(), edits).decode()
+    indent = model.source.indent(statement)
+    return "\n".join(line.removeprefix(indent) for line in text.splitlines())
 
 
 def _balanced(text: str) -> bool:
@@ -166,6 +184,15 @@ def _balanced(text: str) -> bool:
         if depth < 0:
             return False
     return depth == 0
+
+
+def _stays_inside(model: Model, rows: RowPasses, name: str) -> bool:
+    """Whether a name is used in the loops alone."""
+    return all(
+        any(inside(node, loop.node) for loop in rows.loops)
+        for node in nodes_of(model.function.body, "identifier")
+        if model.text(node) == name
+    )
 
 
 def _repeatable(text: str) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from triton_builders import HOPPER, applies, hopper, subject, target, unmet, workload
+from triton_builders import HOPPER, applies, edited, hopper, subject, target, unmet, workload
+
+from library.edits import Refusal
+from library.transforms.triton import TRANSFORMS
 
 NAIVE = subject("gemm_naive")
 SOFTMAX = subject("softmax_naive")
@@ -60,6 +63,12 @@ GEMM_MISSES: list[tuple[str, tuple[tuple[str, str], ...], str]] = [
         (("    pid_m =", "    M = M - 1\n    pid_m ="),),
         "whole-matrices",
     ),
+    (
+        "tensor-descriptors",
+        (("mask=a_mask, other=0.0", "mask=a_mask, other=1.0"),),
+        "whole-matrices",
+    ),
+    ("even-k", (("a_ptrs, mask=a_mask", "a_ptrs, a_mask"),), "tail-term"),
     ("persistent-grid", (), "requires"),
     ("num-stages-4", (("BLOCK_K=32", "BLOCK_K=32,\n        num_stages=5"),), "fewer"),
     ("num-stages-4", (("BLOCK_K=32", "BLOCK_K=1024"),), "shared-memory"),
@@ -100,6 +109,53 @@ def test_a_near_miss_of_a_row_skill_is_not_offered(
     on = target(changed(SOFTMAX.source, *edits), SOFTMAX.workload)
     assert not applies(f"triton.{skill}", on)
     assert condition in unmet(f"triton.{skill}", on)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "        offs = 2 * start + cols\n",
+        "        offs = cols - start + cols\n",
+        "        offs = start + cols\n        first = start\n",
+    ],
+)
+def test_a_loop_that_uses_its_variable_otherwise_is_refused(body: str) -> None:
+    source = changed(SOFTMAX.source, ("        offs = start + cols\n", body))
+    on = target(source, SOFTMAX.workload)
+    answer = TRANSFORMS["triton.whole-row"](on, {}, {})
+    assert isinstance(answer, Refusal)
+
+
+@pytest.mark.parametrize("leave", ["break", "continue", "return"])
+def test_loops_that_are_left_early_are_not_straightened(leave: str) -> None:
+    line = f"        offs = start + cols\n        if start > 4096:\n            {leave}\n"
+    source = changed(SOFTMAX.source, ("        offs = start + cols\n", line))
+    assert "passes" in unmet("triton.whole-row", target(source, SOFTMAX.workload))
+
+
+def test_a_kernel_that_returns_early_is_not_made_persistent() -> None:
+    with_descriptors = edited("triton.tensor-descriptors", target(NAIVE.source, NAIVE.workload))
+    assert applies("triton.persistent-grid", target(with_descriptors, NAIVE.workload))
+    early = changed(
+        with_descriptors,
+        ("    offs_m = pid", "    if pid_m > 99:\n        return\n    offs_m = pid"),
+    )
+    assert "two-axes" in unmet("triton.persistent-grid", target(early, NAIVE.workload))
+
+
+def test_the_one_config_of_an_autotuner_is_edited_in_its_place() -> None:
+    source = changed(
+        NAIVE.source,
+        (
+            "@triton.jit\n",
+            '@triton.autotune([triton.Config({"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32})], ["K"])\n'
+            "@triton.jit\n",
+        ),
+        ("        BLOCK_M=64,\n        BLOCK_N=64,\n        BLOCK_K=32,\n", ""),
+    )
+    after = edited("triton.gemm-tile-128x128x64", target(source, NAIVE.workload))
+    assert '"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}, num_warps=8)' in after
+    assert after.count("num_warps") == 1
 
 
 def test_rows_too_wide_for_one_block_keep_their_loops() -> None:
