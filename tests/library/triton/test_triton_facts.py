@@ -8,12 +8,14 @@ from types import CodeType
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from triton_builders import edited, subject, target, workload
+from triton_builders import ROOT, edited, subject, target, workload
 
 from gate.values.trace import ArgumentTrace, LaunchTrace
 from library.fact import Known, Missing
+from library.facts.triton import FUNCTIONS
 from library.languages.triton import Triton
 from library.target import Analysis
+from library.transforms.triton import TRANSFORMS
 
 FIRST = {"M": 4096, "N": 4096, "K": 4096}
 LOOPS = "((for_statement body: (block)) @loop)"
@@ -204,3 +206,10 @@ def test_grouped_order_is_a_bijection_of_the_grid(rows: int, columns: int, group
 def test_a_shape_without_axes_still_answers() -> None:
     analysis = target(subject("gemm_naive").source, workload(shapes="M=1 N=1 K=1")).analysis
     assert value(analysis, "k_divides") is False
+
+
+def test_the_documentation_names_every_fact_function_and_transform() -> None:
+    text = (ROOT / "docs" / "triton.md").read_text()
+    missing = [name for name in FUNCTIONS if f"{name}(" not in text]
+    missing += [name for name in TRANSFORMS if f"`{name}`" not in text]
+    assert missing == []
