@@ -32,6 +32,9 @@ from klineage_tui.session import RETRY_S, Connect, Session
 from klineage_tui.state import Link, QueueState
 from klineage_tui.themes import THEMES
 
+DOCUMENTS_KEPT = 32
+"""Aligned diffs, so that moving up and down a list draws at once."""
+
 
 class StateChanged(Message):
     """The session has a new state; a newer one stands for an older one still waiting."""
@@ -179,6 +182,8 @@ class Window(Asking):
         if known is None or known[0] is not files:
             # A thread, because aligning and lexing a big file takes longer than a frame.
             known = files, await asyncio.to_thread(document, files)
+            if len(self._documents) >= DOCUMENTS_KEPT:
+                self._documents.clear()
             self._documents[suggestion] = known
         return known[1]
 

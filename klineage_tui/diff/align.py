@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
 CONTEXT = 3
-MATCHED_LINES = 4_000
-"""Longer changed regions are shown as one replaced block: difflib is quadratic in the worst case."""
+ANCHORED_LINES = 200
+"""Longer changed regions are first cut at lines that are unique on both sides."""
+MATCHED_LINES = 2_000
+"""Still longer stretches without such a line are shown as one replaced block."""
 MARKED_CHARACTERS = 400
 """Longer lines get no word marks."""
 SIMILAR = 0.5
@@ -92,15 +96,56 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _middle(before: Sequence[str], after: Sequence[str], offset: int) -> Iterator[Row]:
+    i = j = 0
+    for left, right in (*_anchors(before, after), (len(before), len(after))):
+        for tag, i1, i2, j1, j2 in _opcodes(before[i:left], after[j:right]):
+            if tag == "equal":
+                yield from (Same(offset + i + i1 + k, offset + j + j1 + k) for k in range(i2 - i1))
+            else:
+                lefts, rights = range(i + i1, i + i2), range(j + j1, j + j2)
+                yield from _replaced(before, after, lefts, rights, offset)
+        if left < len(before):
+            yield Same(offset + left, offset + right)
+        i, j = left + 1, right + 1
+
+
+def _opcodes(
+    before: Sequence[str], after: Sequence[str]
+) -> Sequence[tuple[str, int, int, int, int]]:
     if max(len(before), len(after)) > MATCHED_LINES:
-        opcodes = [("replace", 0, len(before), 0, len(after))]
-    else:
-        opcodes = list(SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
-    for tag, i1, i2, j1, j2 in opcodes:
-        if tag == "equal":
-            yield from (Same(offset + i1 + k, offset + j1 + k) for k in range(i2 - i1))
-        else:
-            yield from _replaced(before, after, range(i1, i2), range(j1, j2), offset)
+        return [("replace", 0, len(before), 0, len(after))]
+    return SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+
+
+def _anchors(before: Sequence[str], after: Sequence[str]) -> list[Range]:
+    """Lines that are unique on both sides and in the same order: the longest such chain.
+
+    This is the patience diff of Bram Cohen. It keeps difflib, quadratic in the worst case, to the
+    short stretches between anchors; short texts do without.
+    """
+    if max(len(before), len(after)) < ANCHORED_LINES:
+        return []
+    places = {line: index for index, line in enumerate(after)}
+    left_times, right_times = Counter(before), Counter(after)
+    links: list[tuple[int, int, int]] = []
+    """(line before, line after, link of the anchor before it or -1)."""
+    ends: list[int] = []
+    """At k the smallest line after that ends a chain of k + 1 anchors; at the same k of `tips` its link."""
+    tips: list[int] = []
+    for index, line in enumerate(before):
+        if left_times[line] != 1 or right_times[line] != 1:
+            continue
+        place = places[line]
+        length = bisect_left(ends, place)
+        links.append((index, place, tips[length - 1] if length else -1))
+        ends[length : length + 1] = [place]
+        tips[length : length + 1] = [len(links) - 1]
+    found: list[Range] = []
+    link = tips[-1] if tips else -1
+    while link >= 0:
+        index, place, link = links[link]
+        found.append((index, place))
+    return found[::-1]
 
 
 def _replaced(

@@ -11,8 +11,8 @@ from klineage_tui.paint import Line, Span, Tone
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-HIGHLIGHTED_CHARACTERS = 400_000
-"""Longer files are shown without colours of syntax: lexing takes about 1 s a megabyte."""
+HIGHLIGHTED_CHARACTERS = 200_000
+"""Longer files are shown without colours of syntax: lexing takes seconds a megabyte."""
 TAB = 4
 
 _OPENCL_KEYWORD = re.compile(r"(__)?(kernel|global|local|constant|private|read_only|write_only)")
@@ -40,15 +40,18 @@ def source_lines(path: str, text: str) -> tuple[Line, ...]:
     opencl = path.endswith((".cl", ".clh"))
     lines: list[Line] = []
     current: list[Span] = []
+    tones: dict[Any, Tone] = {}
     for token, value in lexer.get_tokens(plain):
         tone = _opencl_tone(value) if opencl else None
+        if tone is None:
+            tone = tones.get(token) or tones.setdefault(token, _tone(token))
         pieces = value.split("\n")
         for index, piece in enumerate(pieces):
             if index:
                 lines.append(tuple(current))
                 current = []
             if piece:
-                current.append(Span(piece, tone or _tone(token)))
+                current.append(Span(piece, tone))
     if current:
         lines.append(tuple(current))
     return tuple(lines)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scene import AFTER, BEFORE, DIFFS
 
 from daemon.protocol import FileDiff
+from klineage_tui.diff import align
 from klineage_tui.diff import document as capped
 from klineage_tui.diff.align import hunks, word_marks
 from klineage_tui.diff.document import document
@@ -121,6 +122,16 @@ def test_too_many_rows_are_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None
     shown = document([FileDiff("k.cl", BEFORE, AFTER)])
     assert sum(len(hunk) for hunk in shown.files[0].hunks) == 5
     assert "first 5 rows" in shown.files[0].note
+
+
+@given(line_lists, line_lists)
+def test_anchors_change_how_lines_pair_but_lose_none(before: list[str], after: list[str]) -> None:
+    long_before = [f"unique {number}" for number in range(align.ANCHORED_LINES)] + before
+    long_after = ["new", *long_before[: align.ANCHORED_LINES : 2], *after, *long_before[1:300:2]]
+    found = [row for hunk in hunks(long_before, long_after, 10_000) for row in hunk]
+    assert [row.left for row in found if row.left is not None] == list(range(len(long_before)))
+    assert [row.right for row in found if row.right is not None] == list(range(len(long_after)))
+    assert all(long_before[r.left] == long_after[r.right] for r in found if r.kind == "same")
 
 
 def test_a_big_edit_is_aligned_within_a_second_or_so() -> None:

@@ -203,3 +203,21 @@ async def test_escape_codes_in_what_the_worktree_says_reach_no_terminal(
     async with scripted(place, snapshot), open_window() as opened:
         await opened.until_shown("opencl.vectorize-columns")
         assert not set("\x1b\x07\u202e") & set(opened.screen)
+
+
+async def test_the_mouse_picks_a_row_and_a_second_click_opens_it(
+    place: Path, open_window: Opener
+) -> None:
+    async with scripted(place), open_window() as opened:
+        await opened.until_shown("opencl.unroll-reduction")
+        await opened.settled()
+        row = next(
+            y for y, line in enumerate(opened.screen.splitlines()) if "opencl.unroll" in line
+        )
+        await opened.pilot.click(offset=(60, row))
+        await opened.until(lambda: opened.window.view.at.suggestion == "1a1b2c3d4e5f")
+        row = next(
+            y for y, line in enumerate(opened.screen.splitlines()) if "opencl.unroll" in line
+        )
+        await opened.pilot.click(offset=(60, row))
+        await opened.until(lambda: opened.window.focused and opened.window.focused.id == "diff")
