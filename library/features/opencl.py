@@ -116,12 +116,19 @@ def _register_blocking(analysis: OpenCLAnalysis) -> Row:
         if node.type != "for_statement":
             continue
         sums = [r for r in loop_body(source, field(node, "body")).reductions if r.operator == "+"]
-        if len({r.variable for r in sums}) > 1:
-            names = ", ".join(r.variable for r in sums)
-            return Presence.PRESENT, source.locus(node), f"accumulators {names}"
+        for form in {_form(source.text(r.term)) for r in sums}:
+            # A sum beside a sum of squares is no block: its accumulators are fed alike.
+            names = {r.variable: None for r in sums if _form(source.text(r.term)) == form}
+            if len(names) > 1:
+                return Presence.PRESENT, source.locus(node), f"accumulators {', '.join(names)}"
         for target in _private_sums(analysis, node):
             return Presence.PRESENT, source.locus(target), source.text(target)
     return _absent("no loop feeds more than one accumulator")
+
+
+def _form(expression: str) -> str:
+    """An expression without its names and spaces: equal for the rows of a block."""
+    return re.sub(r"\s+", "", re.sub(r"[A-Za-z_]\w*", "_", expression))
 
 
 def _matrix(analysis: OpenCLAnalysis) -> Row:

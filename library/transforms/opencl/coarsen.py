@@ -10,6 +10,7 @@ from library.edits import ByteEdit
 from library.facts.opencl import OpenCLAnalysis
 from library.facts.opencl_index import global_id
 from library.facts.opencl_launch import bound_of
+from library.facts.opencl_memory import Access
 from library.facts.opencl_reduction import statements
 from library.languages.c_tree import ancestors, declared_name, field, find
 from library.target import Captures, Target
@@ -63,6 +64,9 @@ class _Coarsened:
         self._bound = bound[0] if bound[0].replace("_", "a").isalnum() else f"({bound[0]})"
         self._varying = self._indices.dependent(self._symbol) | {self._variable}
         self._copies = self._names()
+        self._written = self._memory.written()
+        self._names_in: dict[int, dict[str, str]] = {}
+        """By block, what the loads made once in it are called."""
 
     def _names(self) -> tuple[Mapping[str, str], ...]:
         """For each of the neighbours, the new names of what depends on the id."""
@@ -138,19 +142,31 @@ class _Coarsened:
 
     def _placed(self, node: Node, texts: list[str]) -> ByteEdit:
         """The statements in place of one; with braces where it stood without."""
-        parent = node.parent
-        if parent is not None and parent.type == "compound_statement":
-            text = lines(self._source.indent(node), *texts)
+        indent = self._indent(node)
+        owner = self._owner(node)
+        if owner is None:
+            text = lines(indent, *texts)
             start = self._source.start(node)
             return ByteEdit(self._source.path, start, node.end_byte, text.encode())
-        outer = parent.parent if parent is not None and parent.type == "else_clause" else parent
         before = node.prev_sibling
-        if outer is None or before is None:
+        if before is None:
             raise StuckError(f"line {self._source.line(node)} stands in no block")
-        indent = self._source.indent(outer)
-        inner = indent + self._source.indent_unit
-        text = f" {{\n{inner}{lines(inner, *texts)}\n{indent}}}"
+        text = f" {{\n{indent}{lines(indent, *texts)}\n{self._source.indent(owner)}}}"
         return ByteEdit(self._source.path, before.end_byte, node.end_byte, text.encode())
+
+    def _owner(self, node: Node) -> Node | None:
+        """The loop or `if` whose whole body a statement is, without braces; else None."""
+        parent = node.parent
+        if parent is None or parent.type == "compound_statement":
+            return None
+        return parent.parent if parent.type == "else_clause" else parent
+
+    def _indent(self, node: Node) -> str:
+        """Indentation of the copies of a statement."""
+        owner = self._owner(node)
+        if owner is None:
+            return self._source.indent(node)
+        return self._source.indent(owner) + self._source.indent_unit
 
     def _repeated(self, node: Node) -> list[str]:
         if node.type == "declaration":
@@ -168,13 +184,9 @@ class _Coarsened:
         named, shared = self._shared(node)
         copies = [self._copy(node, copy, shared) for copy in self._copies]
         if stores:
-            unit = self._source.indent_unit
-            indent = self._source.indent(node)
-            if node.parent is not None and node.parent.type != "compound_statement":
-                outer = node.parent.parent if node.parent.type == "else_clause" else node.parent
-                indent = self._source.indent(outer or node) + unit
+            indent = self._indent(node) + self._source.indent_unit
             copies[1:] = [
-                f"if ({self._variable} + {i} < {self._bound})\n{indent}{unit}{copy}"
+                f"if ({self._variable} + {i} < {self._bound})\n{indent}{copy}"
                 for i, copy in enumerate(copies[1:], start=1)
             ]
         return [*named, *copies]
@@ -212,24 +224,49 @@ class _Coarsened:
     def _shared(self, node: Node) -> tuple[list[str], dict[Node, str]]:
         """Declarations of loads that all copies of a statement in a loop share, and their names."""
         source = self._source
-        if not any(a.type == "for_statement" for a in ancestors(node, source.body)):
+        block = node.parent
+        if block is None or not any(
+            a.type == "for_statement" for a in ancestors(node, source.body)
+        ):
             return [], {}
+        names = self._names_in.setdefault(block.id, {})
         declarations: list[str] = []
-        names: dict[str, str] = {}
         shared: dict[Node, str] = {}
         for access in self._memory.within(node):
-            parameter = source.parameters.get(access.base)
-            if access.writes or parameter is None or self._varies(access.node):
+            if not self._can_share(access, node) or any(_holds(n, access.node) for n in shared):
                 continue
-            text = source.text(access.node)
-            if text not in names:
-                taken = set(names.values())
+            text, parameter = source.text(access.node), source.parameters[access.base]
+            if text not in names or self._changes(access.node, block):
                 base = access.base.lower()
+                taken = {*names.values(), *(new for copy in self._copies for new in copy.values())}
                 names[text] = source.fresh(base, f"{base}_shared", taken=taken)
                 kind = parameter.type + (str(access.width) if access.width > 1 else "")
                 declarations.append(f"const {kind} {names[text]} = {text};")
             shared[access.node] = names[text]
         return declarations, shared
+
+    def _changes(self, node: Node, block: Node) -> bool:
+        """Whether a variable that the expression uses is changed inside the block."""
+        return any(
+            block.start_byte <= change.start_byte < block.end_byte
+            for name in find(node, "identifier")
+            for change in self._source.assigned.get(self._source.text(name), ())
+        )
+
+    def _can_share(self, access: Access, statement: Node) -> bool:
+        """Whether a load can be made once, before the statement, for all copies of it."""
+        source = self._source
+        if access.base not in source.parameters or access.base in self._written:
+            return False
+        plain = access.node.type != "call_expression" or source.text(access.node).startswith(
+            f"vload{access.width}("
+        )
+        always = not any(
+            a.type == "conditional_expression"
+            or (a.type == "binary_expression" and source.text(field(a, "operator")) in ("&&", "||"))
+            for a in ancestors(access.node, statement)
+        )
+        return plain and always and not self._varies(access.node)
 
 
 def _holds(outer: Node, inner: Node) -> bool:

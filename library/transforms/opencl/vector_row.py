@@ -100,6 +100,8 @@ class _RowLoop:
         bound = source.text(loop.bound)
         if not bound.isidentifier():
             raise StuckError(f"{self._line} ends at {bound}; give the extent a name")
+        if bound in source.assigned:
+            raise StuckError(f"{self._line} ends at {bound}, which changes elsewhere")
         name, value = f"{bound}{width}", f"{bound} - {bound} % {width}"
         for entry in source.declared.get(name, ()):
             same = entry.value is not None and source.text(entry.value) == value
@@ -108,8 +110,14 @@ class _RowLoop:
             if same and before and visible:
                 return name, []
         name = source.fresh(name, f"{bound}_by{width}")
-        kind = source.parameters[bound].type if bound in source.parameters else "int"
+        kind = self._integer_type(bound)
         return name, [f"const {kind} {name} = {value};"]
+
+    def _integer_type(self, name: str) -> str:
+        if name in self._source.parameters:
+            return self._source.parameters[name].type
+        declared = self._source.declared.get(name)
+        return self._source.text(field(declared[0].declaration, "type")) if declared else "int"
 
     def _accumulator(self, lanes: Lanes, reduced: Reduction, name: str) -> str:
         declared = self._source.declared[reduced.variable][0].declaration

@@ -6,7 +6,6 @@ OPERATOR = "softmax"
 
 SHAPES = [
     {"rows": 1024, "cols": 1024},
-    {"rows": 300, "cols": 2048},
     {"rows": 257, "cols": 771},
     {"rows": 64, "cols": 37},
 ]

@@ -351,3 +351,35 @@ __kernel void f(__global const float *A, __global const float *w, __global float
         outputs=NEW_C,
     ),
 )
+
+SHARED_LOADS = Case(
+    """
+kernel void f(global const float *A, global const int *pick, global const float *w,
+              global float *C, int M, int N)
+{
+    int col = get_global_id(0);
+    int row = get_global_id(1);
+    if (row >= M || col >= N)
+        return;
+    float first = 0.0f;
+    float second = 0.0f;
+    for (int t = 0; t < 8; ++t) {
+        first += A[row * N + col] * w[pick[t]];
+        second += w[pick[t]] * first + (t > 0 ? w[t - 1] : 0.0f);
+        int u = t;
+        first += w[u] * A[row * N + col];
+        u = 7 - t;
+        second = second - w[u] * A[row * N + col];
+    }
+    C[row * N + col] = first - second;
+}
+""",
+    workload(
+        "'A': rng.standard_normal((M, N), dtype=np.float32),"
+        " 'pick': rng.integers(0, 8, 8, dtype=np.int32),"
+        " 'w': rng.standard_normal(8, dtype=np.float32) / 8",
+        "[{'M': 16, 'N': 16}, {'M': 21, 'N': 9}]",
+        OVER_C,
+        outputs=NEW_C,
+    ),
+)

@@ -15,6 +15,7 @@ FIRES = [
     ("coarsen-rows-4", cases.GEMM_NT),
     ("coarsen-rows-8", cases.GEMM_NT),
     ("coarsen-rows-4", cases.OWN_ARRAYS),
+    ("coarsen-rows-4", cases.SHARED_LOADS),
     ("coarsen-outputs-4", cases.GEMV),
     ("coarsen-outputs-4", cases.DISTANCE),
     ("vector-columns-8", cases.SGEMM),
@@ -110,3 +111,11 @@ def test_an_edit_leaves_everything_else_as_it_was() -> None:
     assert after["k.cl"].endswith(b"\n\nint unrelated(int x) { return  x ; }\n")
     changed = set(after["workload.py"].splitlines()) ^ set(files["workload.py"].splitlines())
     assert all(b"global" in line for line in changed)
+
+
+def test_a_load_that_rows_share_is_made_once_and_no_load_that_might_not_be_made() -> None:
+    after = applied("coarsen-rows-4", target_of(cases.SHARED_LOADS.files()))["k.cl"].decode()
+    body = after[after.index("for (int t") : after.index("C[row * N")]
+    assert body.count("w[pick[t]]") == 1
+    assert body.count("t > 0 ? w[t - 1] : 0.0f") == 4
+    assert body.count(" = w[u];") == 2
