@@ -195,7 +195,7 @@ def _two_axis_grid(model: Model, arguments: tuple[Argument, ...], axes: Axes | N
     gemm = gemm_of(model)
     if gemm is None:
         return Known(False, NO_GEMM.reason)
-    if any(True for _ in nodes_of(model.function.body, "return_statement")):
+    if next(nodes_of(model.function.body, "return_statement"), None):
         return Known(False, "the kernel returns early")
     ids, grid = program_ids_of(model, gemm), grid_tuple(model)
     plain = ids is not None and not ids.linear.isidentifier()

@@ -33,7 +33,7 @@ def row_passes_of(model: Model) -> RowPasses | None:
     same = {(loop.bound, loop.block) for loop in loops}
     if len(same) != 1 or any(loop.node.parent != model.function.body for loop in loops):
         return None
-    if any(True for _ in nodes_of(model.function.body, *LEAVES)):
+    if next(nodes_of(model.function.body, *LEAVES), None):
         return None
     by_row: dict[tuple[object, ...], list[Node]] = {}
     for kind, call in model.accesses():

@@ -65,7 +65,7 @@ def _looped(model: Model, gemm: Gemm, tl: str, bounds: tuple[str, str]) -> ByteE
         return decode
     statements = model.function.body.named_children
     after = [s for s in statements if s.start_byte > decode.last.start_byte]
-    if not after or any(True for _ in nodes_of(model.function.body, "return_statement")):
+    if not after or next(nodes_of(model.function.body, "return_statement"), None):
         return Refusal("the kernel returns early, which would end the loop over tiles")
     head = (
         f"for {decode.variable} in {tl}.range("

@@ -33,7 +33,7 @@ def gemm_kernel(
     b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n[None, :] * stride_bn
 
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    for k in range(0, tl.cdiv(K, BLOCK_K)):
+    for k in range(tl.cdiv(K, BLOCK_K)):
         a_mask = (offs_m[:, None] < M) & (offs_k[None, :] < K - k * BLOCK_K)
         b_mask = (offs_k[:, None] < K - k * BLOCK_K) & (offs_n[None, :] < N)
         a = tl.load(a_ptrs, mask=a_mask, other=0.0)
