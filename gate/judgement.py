@@ -136,7 +136,7 @@ def _open_shapes(others: Sequence[ShapeResult], minimum_gain: float) -> str:
 
 def _times(result: ShapeResult) -> str:
     log = result.speedup
-    return f"{math.exp(log.middle):.3f}× [{math.exp(log.low):.3f}, {math.exp(log.high):.3f}]"
+    return f"{math.exp(log.middle):#.4g}× [{math.exp(log.low):#.4g}, {math.exp(log.high):#.4g}]"
 
 
 def _mean_log(values: tuple[float, float]) -> float:

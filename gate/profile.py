@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 
 from gate.arm import Arm
 from gate.cases import CasePlan
@@ -222,8 +223,9 @@ class Profile:
     def _device(self) -> AbstractContextManager[None]:
         evaluation = self._evaluation
         path = lock_path(evaluation.settings.device_lock)
-        waiting = lambda: evaluation.progress("waiting for the device")  # noqa: E731
-        return device_lock(path, evaluation.stop, waiting)
+        return device_lock(
+            path, evaluation.stop, partial(evaluation.progress, "waiting for the device")
+        )
 
     def _arms(self) -> list[Arm]:
         return [self._evaluation.baseline, self._evaluation.candidate]
