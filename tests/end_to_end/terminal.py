@@ -63,7 +63,7 @@ class Terminal:
         """The text on the screen now."""
         return self._tmux("capture-pane", "-p", "-t", "main")
 
-    def wait_for(self, wanted: str | Callable[[str], bool], timeout_s: float = 60.0) -> str:
+    def wait_for(self, wanted: str | Callable[[str], object], timeout_s: float = 60.0) -> str:
         """The screen once it shows `wanted`; woken by the program's output, never by a timer.
 
         Raises ScreenTimeout with the last screen.
@@ -82,6 +82,20 @@ class Terminal:
             ready, _, _ = select.select([self._output], [], [], left)
             if ready:
                 os.read(self._output, 1 << 16)
+
+    def wait_for_exit(self, timeout_s: float = 20.0) -> None:
+        """Return once the program has ended by itself. Raises ScreenTimeout with the last screen."""
+        pid = int(self._tmux("display-message", "-p", "-t", "main", "#{pane_pid}"))
+        try:
+            process = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return
+        try:
+            ended, _, _ = select.select([process], [], [], timeout_s)
+        finally:
+            os.close(process)
+        if not ended:
+            raise ScreenTimeout(f"still running after {timeout_s} s:\n{self.screen()}")
 
     def close(self) -> None:
         """End the program and the server."""
