@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from klineage_tui.actions import bindings
-from klineage_tui.paint import BLANK, Line, text_of
+from klineage_tui.paint import BLANK, Line
 from klineage_tui.painted import Painted
 
 
@@ -65,10 +65,6 @@ class Pane(ScrollView, Painted, can_focus=True):
         """Draw with `draw(width)` from now on, and again whenever the width changes."""
         self._draw = draw
         self._redraw()
-
-    @property
-    def drawn(self) -> Drawn:
-        return self._drawn
 
     def _redraw(self) -> None:
         width = self.scrollable_content_region.width
@@ -186,8 +182,3 @@ class Bar(Painted):
 
     def render_line(self, y: int) -> Strip:
         return self.strip(self._draw(self.size.width), self.size.width)
-
-    @property
-    def text(self) -> str:
-        """What it shows, as plain text."""
-        return text_of(self._draw(self.size.width))

@@ -106,9 +106,6 @@ class Session:
             self._diffs[suggestion] = reply.files
         return self._diffs[suggestion]
 
-    def has_diff(self, suggestion: str) -> bool:
-        return suggestion in self._diffs
-
     async def _visit(self, start: bool) -> None:
         try:
             self._client = await self._connect(start)
