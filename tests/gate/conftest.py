@@ -17,9 +17,9 @@ from gate.values.platform import Platform
 from gate.values.verdict import Tier, Verdict
 
 QUICK = GateSettings(
-    screen=ScreenSettings(cell_ms=4.0, seconds=0.2),
+    screen=ScreenSettings(blocks=5, cell_ms=4.0, seconds=0.0),
     confirm=ConfirmSettings(cell_ms=2.0, seeds=3, processes=6, processes_max=6, blocks=1),
-    deadlines=DeadlineSettings(run_floor_s=4.0, reference_s=4.0),
+    deadlines=DeadlineSettings(run_floor_s=2.0, reference_s=3.0),
 )
 """Short cells and short deadlines; enough where an answer is right or wrong."""
 

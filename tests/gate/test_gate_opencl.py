@@ -198,9 +198,11 @@ def test_shapes_that_the_workload_refuses_are_outside_the_contract(
     line: str, worktree: Trees, evaluate: Evaluate
 ) -> None:
     strict = SCALE_WORKLOAD.replace("    rng = np", f"    {line}\n    rng = np")
-    tree = worktree(kernel=SCALE_CL.replace("i < n", "i < n / 8 * 8"), workload=strict)
+    tree = worktree(workload=strict)
+    # The same binary: what is right is then not timed as well.
+    commented = tree.candidate(k="// scales\n" + SCALE_CL)
 
-    verdict = evaluate(tree, tree.candidate(k=SCALE_CL), tier=Tier.CONFIRM)
+    verdict = evaluate(tree, commented, tier=Tier.CONFIRM)
 
     assert outcome(verdict, "correctness") is Outcome.PASSED, verdict.message
     correctness = next(check.detail for check in verdict.checks if check.name == "correctness")
@@ -288,7 +290,7 @@ def test_an_endless_kernel_times_out(worktree: Trees, evaluate: Evaluate) -> Non
     verdict = evaluate(tree, tree.candidate(k=endless))
 
     assert verdict.status is Status.TIMEOUT
-    assert "took longer than 4 s" in verdict.message
+    assert "took longer than 2 s" in verdict.message
 
 
 def test_a_budget_ends_an_evaluation_without_an_answer(worktree: Trees, evaluate: Evaluate) -> None:
