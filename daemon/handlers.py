@@ -12,15 +12,17 @@ import msgspec
 
 from daemon.configuration import Configuration
 from daemon.connection import Handler
-from daemon.errors import NotFound, RpcError
+from daemon.errors import IoFailed, NotFound, RpcError
 from daemon.journal_database import utc_now
 from daemon.loop.board import Board, KernelState
 from daemon.loop.changing import Changing
 from daemon.loop.detecting import Detector
-from daemon.loop.gate_queue import GateQueue, Priority
+from daemon.loop.devices import Devices
+from daemon.loop.evaluating import Evaluating
+from daemon.loop.gate_queue import GateQueue
 from daemon.loop.gating import Gating
 from daemon.loop.loop import Loop
-from daemon.loop.publishing import Publisher
+from daemon.loop.settling import Settling
 from daemon.loop.views import (
     condition_view,
     entry_view,
@@ -93,6 +95,9 @@ class Handlers:
         board: Board,
         loop: Loop,
         detector: Detector,
+        devices: Devices,
+        settling: Settling,
+        evaluating: Evaluating,
         gating: Gating,
         changing: Changing,
         changes: ChangeLog,
@@ -101,7 +106,6 @@ class Handlers:
         watcher: Watcher,
         trust: TrustAnswer,
         notices: Notices,
-        publisher: Publisher,
         clients: Callable[[], int],
         stop: Callable[[str], None],
         warnings: Callable[[], tuple[str, ...]],
@@ -111,6 +115,9 @@ class Handlers:
         self._board = board
         self._loop = loop
         self._detector = detector
+        self._devices = devices
+        self._settling = settling
+        self._evaluating = evaluating
         self._gating = gating
         self._changing = changing
         self._changes = changes
@@ -119,7 +126,6 @@ class Handlers:
         self._watcher = watcher
         self._trust = trust
         self._notices = notices
-        self._publisher = publisher
         self._clients = clients
         self._stop = stop
         self._warnings = warnings
@@ -160,7 +166,7 @@ class Handlers:
 
     def status_view(self) -> StatusView:
         """Everything `klineage status` prints."""
-        platforms = list(self._gating.platforms.values())
+        platforms = list(self._devices.platforms.values())
         return StatusView(
             pid=os.getpid(),
             version=VERSION,
@@ -179,14 +185,22 @@ class Handlers:
         )
 
     async def trust(self, request: Trust) -> Ok:
-        """Remember the person's answer; a yes starts what was waiting for it."""
-        self._trust.answer(request.trusted)
+        """Remember the person's answer; a yes starts what was waiting for it, a no stops it."""
+        unwritten: RpcError | None = None
+        try:
+            self._trust.answer(request.trusted)
+        except IoFailed as error:
+            unwritten = error  # it holds until the daemon ends, and is acted on
+        if not self._trust.trusted:
+            self._gating.halt("this worktree is not trusted any more")
         self._notices.publish("status.changed", status=self.status_view())
         await self._loop.scanned()
         await self._loop.relook(sorted(self._board.files))
         if request.trusted and len(self._board.kernels) <= self._configuration.daemon.gate_at_start:
             for id in sorted(self._board.kernels):
                 self._gating.want(id)
+        if unwritten is not None:
+            raise unwritten
         word = "trusted: its kernels are built and run" if request.trusted else "not trusted"
         return Ok(f"{self._root} is {word}")
 
@@ -198,7 +212,9 @@ class Handlers:
             self._watcher.resume()
         else:
             self._store.load()
+            self._devices.forget_lacking()
             self._watcher.rescan()
+            await self._loop.relook(sorted(self._board.files))
         self._notices.publish("status.changed", status=self.status_view())
         return Ok(f"watching: {self._watcher.mode}")
 
@@ -234,15 +250,18 @@ class Handlers:
         return file_view(file, self._board) if file else FileView(path=path)
 
     async def suggest(self, request: Suggest) -> Suggestions:
-        """Suggestions of a file, a kernel or everything; asking about a kernel gates it."""
+        """Suggestions of a file, a kernel or everything. Asking about one file gates its kernels;
+        about everything, only with `wait`."""
         await self._loop.scanned()
         if request.path:
             states = await self._kernels(request.path)
         else:
+            await self._loop.ranked(list(self._board.files))
             states = tuple(self._board.kernels.values())
         ids = [state.id for state in states]
-        for id in ids:
-            self._gating.want(id)
+        if request.path or request.wait:
+            for id in ids:
+                self._gating.want(id)
         if request.wait:
             await self._gating.until_screened(ids)
         present = [self._board.kernels[id] for id in ids if id in self._board.kernels]
@@ -276,13 +295,13 @@ class Handlers:
             known = self._board.suggestion(request.suggestion)
             if known is None:
                 raise NotFound(f"no suggestion {request.suggestion}; `klineage suggest` lists them")
-            verdict = await self._gating.evaluate(request.suggestion, tier, Priority.ASKED)
+            verdict = await self._evaluating.suggestion(request.suggestion, tier)
         else:
             state = (await self._kernels(request.kernel))[0]
             baseline, candidate = state.kernel, Candidate("", ())
             if request.since:
                 baseline, candidate = self._since(state, request.since)
-            verdict = await self._gating.evaluate_kernel(state, baseline, candidate, tier)
+            verdict = await self._evaluating.kernel(state, baseline, candidate, tier)
         return Gated(verdict_view(verdict, utc_now()))
 
     def _since(self, state: KernelState, entry: int) -> tuple[Kernel, Candidate]:
@@ -345,8 +364,8 @@ class Handlers:
         target = target_for(
             state.kernel,
             state.workload,
-            self._gating.platforms.get(state.kernel.language),
-            self._gating.traces_of(state.kernel, state.workload),
+            self._devices.platforms.get(state.kernel.language),
+            self._settling.traces_of(state),
         )
         explanation = explain(entry, target)
         return Why(

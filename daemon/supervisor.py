@@ -21,10 +21,13 @@ from daemon.log import LogHandler
 from daemon.loop.board import Board
 from daemon.loop.changing import Changing
 from daemon.loop.detecting import Detector
+from daemon.loop.devices import Devices
+from daemon.loop.evaluating import Evaluating
 from daemon.loop.gate_queue import GateQueue, Job
 from daemon.loop.gating import Gating
 from daemon.loop.loop import Loop
 from daemon.loop.publishing import Publisher
+from daemon.loop.settling import Settling
 from daemon.loop.trials import Trials
 from daemon.notices import Notices
 from daemon.protocol import Hello, HelloReply
@@ -35,6 +38,7 @@ from daemon.trust import Trust
 from daemon.watcher import Batch, Watcher
 from daemon.worktree import journal_path, lock_path, log_path
 from gate.evaluate import Gate
+from gate.values.kernel import Language
 from library.store import Store, places
 
 log = logging.getLogger(__name__)
@@ -80,11 +84,13 @@ class Supervisor:
         self._store.load()
         self._watcher = Watcher(root, configuration.watch, on_mode=self._mode_changed)
         self._changes = ChangeLog(journal, root, announce=self._watcher.expect)
-        self._queue = GateQueue(self._job_changed)
+        self._queue = GateQueue(self._job_changed, journal.jobs)
         self._idle: IdleTimer
         self._working = ExitStack()
         self._cooling: asyncio.TimerHandle | None = None
         self._recovered: tuple[str, ...] = ()
+        self._devices: Devices
+        self._evaluating: Evaluating
         self._gating: Gating
         self._handlers: Handlers
 
@@ -105,6 +111,7 @@ class Supervisor:
             loop = self._build(tasks)
             background = [
                 tasks.create_task(self._queue.run(), name="gate queue"),
+                tasks.create_task(loop.run(), name="ranking"),
                 tasks.create_task(self._watcher.run(self._guarded(loop)), name="watcher"),
             ]
             try:
@@ -119,27 +126,50 @@ class Supervisor:
     def _build(self, tasks: asyncio.TaskGroup) -> Loop:
         detector = Detector(self._root, self._configuration.watch.workloads, self._store)
         trials = Trials(self._store, self._publisher, utc_now)
+
+        async def learned(language: Language) -> None:
+            self._notices.publish("status.changed", status=self._handlers.status_view())
+            await loop.relook_language(language)
+
+        self._devices = Devices(self._gate, self._queue, self._publisher, tasks, learned)
+        settling = Settling(self._journal, self._queue, self._devices, lambda: self._trust.trusted)
         loop = Loop(
             self._root,
             self._board,
             detector,
             self._publisher,
+            self._devices,
+            settling,
             self._configuration.daemon.gate_at_start,
         )
-        self._gating = loop.gating = Gating(
+        self._evaluating = Evaluating(
             self._gate,
             self._queue,
             self._board,
             self._publisher,
             self._journal,
             trials,
+            self._devices,
+            settling,
+            lambda: self._trust.trusted,
+            loop.ranked,
+        )
+        self._gating = loop.gating = Gating(
+            self._evaluating,
+            self._devices,
+            settling,
+            self._queue,
+            self._board,
+            self._publisher,
             tasks,
             lambda: self._trust.trusted,
             loop.relook,
         )
         changing = Changing(
             self._changes,
-            self._gating,
+            self._evaluating,
+            self._devices,
+            self._queue,
             self._board,
             self._publisher,
             self._journal,
@@ -152,6 +182,9 @@ class Supervisor:
             self._board,
             loop,
             detector,
+            self._devices,
+            settling,
+            self._evaluating,
             self._gating,
             changing,
             self._changes,
@@ -160,7 +193,6 @@ class Supervisor:
             self._watcher,
             self._trust,
             self._notices,
-            self._publisher,
             lambda: self._server.clients,
             self._end,
             self._warnings,
@@ -201,9 +233,18 @@ class Supervisor:
         unread = tuple(str(problem) for problem in self._store.problems)
         lacking = tuple(
             f"{language} kernels are shown, not gated: {why}"
-            for language, why in self._gating.lacking.items()
+            for language, why in self._devices.lacking.items()
         )
-        return (*self._recovered, *lacking, *unread)
+        return (*self._recovered, *lacking, *self._ignored_settings(), *unread)
+
+    def _ignored_settings(self) -> tuple[str, ...]:
+        kind = self._configuration.rewriter.kind
+        if kind == "none":
+            return ()
+        return (
+            f'[rewriter] kind = "{kind}" has no effect: no rewriter is built in yet, so skills '
+            "without a mechanical transform are shown, not made",
+        )
 
     def _mode_changed(self, mode: str) -> None:
         if hasattr(self, "_handlers"):
@@ -212,7 +253,7 @@ class Supervisor:
 
     def _job_changed(self, job: Job) -> None:
         """Hold off the idle exit while jobs are there; let workers cool when none is."""
-        self._gating.job_changed(job)
+        self._evaluating.job_changed(job)
         running = asyncio.get_running_loop()
         if self._cooling is not None:
             self._cooling.cancel()

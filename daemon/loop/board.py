@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from daemon.protocol import Stage
 from gate.values.candidate import Candidate
@@ -12,6 +13,15 @@ from gate.values.verdict import Status, Tier, Verdict
 from gate.values.workload import Workload
 from library.retrieval import Offer
 from library.target import Feature
+
+
+class Basis(NamedTuple):
+    """What a verdict holds for, besides its candidate and platform: another basis voids it."""
+
+    closure: str
+    """Closure digest of the kernel; empty for what is about no kernel."""
+    workload: str = ""
+    """Digest of the workload file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +40,14 @@ class Suggestion:
     verdict_at: str = ""
 
     @property
+    def is_faster(self) -> bool:
+        """Whether the gate found it so, at any tier."""
+        return self.verdict is not None and self.verdict.status is Status.FASTER
+
+    @property
     def is_confirmed_faster(self) -> bool:
         """Whether one key may apply it."""
-        verdict = self.verdict
-        return (
-            verdict is not None and verdict.tier != Tier.SCREEN and verdict.status is Status.FASTER
-        )
+        return self.is_faster and self.verdict is not None and self.verdict.tier != Tier.SCREEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,11 @@ class KernelState:
     suggestions: tuple[Suggestion, ...] = ()
     traced: bool = False
 
+    @property
+    def basis(self) -> Basis:
+        """What its verdicts hold for."""
+        return Basis(self.kernel.closure, self.workload.digest if self.workload else "")
+
 
 @dataclass(frozen=True, slots=True)
 class FileState:
@@ -60,7 +77,8 @@ class FileState:
     kernels: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     depends: frozenset[str] = frozenset()
-    """Paths whose change means this file must be looked at again, itself included."""
+    """Paths whose change means this file must be looked at again: itself, what was read for it,
+    and what was looked for and not found, such as a workload file yet to be written."""
 
 
 class Board:
@@ -69,14 +87,22 @@ class Board:
     def __init__(self) -> None:
         self.files: dict[str, FileState] = {}
         self.kernels: dict[str, KernelState] = {}
+        self._kernel_of: dict[str, str] = {}
 
     def put(self, file: FileState, kernels: Iterable[KernelState]) -> tuple[str, ...]:
         """Replace a file and its kernels; ids of kernels it no longer has."""
-        listed = {kernel.id: kernel for kernel in kernels}
-        gone = self._drop_kernels(file.path, kept=set(listed))
+        listed = tuple(kernels)
+        gone = self._drop_kernels(file.path, kept={kernel.id for kernel in listed})
         self.files[file.path] = file
-        self.kernels.update(listed)
+        for kernel in listed:
+            self.place(kernel)
         return gone
+
+    def place(self, state: KernelState) -> None:
+        """Replace one kernel's state."""
+        self._forget_suggestions(state.id)
+        self.kernels[state.id] = state
+        self._kernel_of.update((suggestion.id, state.id) for suggestion in state.suggestions)
 
     def drop(self, path: str) -> tuple[str, ...]:
         """Forget a file; ids of the kernels it had."""
@@ -88,29 +114,28 @@ class Board:
         had = self.files[path].kernels if path in self.files else ()
         gone = tuple(kernel for kernel in had if kernel not in kept)
         for kernel in gone:
+            self._forget_suggestions(kernel)
             self.kernels.pop(kernel, None)
         return gone
+
+    def _forget_suggestions(self, kernel: str) -> None:
+        if kernel in self.kernels:
+            for suggestion in self.kernels[kernel].suggestions:
+                self._kernel_of.pop(suggestion.id, None)
 
     def depending_on(self, paths: Iterable[str]) -> set[str]:
         """Files to look at again when any of `paths` changed."""
         changed = set(paths)
         return {file.path for file in self.files.values() if not changed.isdisjoint(file.depends)}
 
-    def closures(self) -> set[str]:
-        """Every closure that a kernel has now."""
-        return {state.kernel.closure for state in self.kernels.values()}
+    def bases(self) -> set[Basis]:
+        """What verdicts on the kernels of now hold for."""
+        return {state.basis for state in self.kernels.values()}
 
     def suggestion(self, id: str) -> Suggestion | None:
         """The suggestion with this id, if the code it was made for is still there."""
-        for state in self.kernels.values():
-            for suggestion in state.suggestions:
-                if suggestion.id == id:
-                    return suggestion
-        return None
-
-    def all_suggestions(self) -> tuple[Suggestion, ...]:
-        """Kernel by kernel, best first."""
-        return tuple(s for state in self.kernels.values() for s in state.suggestions)
+        state = self.kernels.get(self._kernel_of.get(id, ""))
+        return next((s for s in state.suggestions if s.id == id), None) if state else None
 
     def update(self, suggestion: Suggestion) -> KernelState:
         """Replace a suggestion in its kernel and rank that kernel's anew."""

@@ -8,13 +8,15 @@ from dataclasses import replace
 from daemon.errors import NotConfirmed, NotFound, Stale
 from daemon.journal import Journal
 from daemon.loop.board import Board, KernelState, Suggestion
-from daemon.loop.gating import Gating
+from daemon.loop.devices import Devices
+from daemon.loop.evaluating import Evaluating
+from daemon.loop.gate_queue import GateQueue
 from daemon.loop.publishing import Publisher
 from daemon.loop.trials import Trials
 from daemon.loop.views import entry_view, gain_text
 from daemon.protocol import Applied, Apply, Ok, Reject
 from daemon.transaction import Change, ChangeLog, ChangeMeta
-from gate.values.verdict import Status, Verdict
+from gate.values.verdict import Status, Tier, Verdict
 
 Refresh = Callable[[Iterable[str]], Awaitable[None]]
 """Read these files from disk now and bring the board up to date."""
@@ -26,7 +28,9 @@ class Changing:
     def __init__(
         self,
         changes: ChangeLog,
-        gating: Gating,
+        evaluating: Evaluating,
+        devices: Devices,
+        queue: GateQueue,
         board: Board,
         publisher: Publisher,
         journal: Journal,
@@ -34,7 +38,9 @@ class Changing:
         refresh: Refresh,
     ) -> None:
         self._changes = changes
-        self._gating = gating
+        self._evaluating = evaluating
+        self._devices = devices
+        self._queue = queue
         self._board = board
         self._publisher = publisher
         self._journal = journal
@@ -50,7 +56,7 @@ class Changing:
         if not suggestion.is_confirmed_faster:
             if not request.confirm or not _may_confirm(suggestion):
                 raise NotConfirmed(_why_not(suggestion))
-            verdict = await self._gating.confirm(suggestion.id)
+            verdict = await self._evaluating.suggestion(suggestion.id, Tier.CONFIRM)
             suggestion, state = await self._current(request.suggestion)
             if not suggestion.is_confirmed_faster:
                 raise NotConfirmed(
@@ -77,7 +83,7 @@ class Changing:
         state = self._board.kernels[suggestion.kernel]
         card = suggestion.offer.entry.card
         self._journal.rejections.put(suggestion.id, card.skill_id, state.id, request.reason)
-        platform = self._gating.platforms.get(state.kernel.language)
+        platform = self._devices.platforms.get(state.kernel.language)
         self._trials.of_rejection(
             suggestion,
             state,
@@ -90,6 +96,7 @@ class Changing:
         self._board.update(
             replace(suggestion, stage="rejected", reason=f"rejected: {request.reason}")
         )
+        self._queue.cancel(lambda job: job.subject == suggestion.id, "it was rejected")
         self._publisher.kernel(state.id)
         self._publisher.change(change)
         return Ok(f"rejected {card.skill_id} on {state.id}; the reason is kept with the skill")

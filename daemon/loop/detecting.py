@@ -9,20 +9,20 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from daemon.loop.board import FileState, KernelState, Suggestion, ranked
 from daemon.watcher import Change
-from gate.values.candidate import Candidate
+from gate.values.candidate import Candidate, FileEdit
 from gate.values.kernel import Kernel, Language, digest
 from gate.values.platform import Platform
 from gate.values.trace import LaunchTrace
-from gate.values.workload import Workload
 from library.detect import MAX_BYTES, detect, target_for
 from library.edits import Refusal
 from library.errors import LibraryError
-from library.languages import Found, ReadFile
+from library.languages import ReadFile
 from library.materialize import materialize
 from library.retrieval import Answer, Offer, retrieve
 from library.store import Store
@@ -31,20 +31,9 @@ from library.workload_source import find_workload
 
 log = logging.getLogger(__name__)
 
-Traces = Mapping[str, tuple[LaunchTrace, ...]]
-"""Kernel id → what launches of it were seen to pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """The kernels a file holds, before anything is asked of the library."""
-
-    path: str
-    digest: str
-    found: Found
-    workload: Workload | None
-    problems: tuple[str, ...]
-    depends: frozenset[str]
+CANDIDATES_KEPT = 512
+"""Candidates whose closure is remembered: a kernel is ranked again once its device and its launch
+are known, mostly with the same candidates, and parsing each takes a millisecond."""
 
 
 class Detector:
@@ -53,63 +42,47 @@ class Detector:
     def __init__(self, root: Path, workloads: Mapping[str, str], store: Store) -> None:
         """`workloads`: kernel file → workload file, as configured."""
         self._root = root
+        self._real_root = root.resolve()
         self._workloads = workloads
         self._store = store
+        self._closure_with = lru_cache(CANDIDATES_KEPT)(self._read_closure_with)
 
-    def find(self, path: str, data: bytes) -> Sighting:
-        """Kernels and problems of a file as it is now."""
-        read = self._reader({path: data})
-        workload = find_workload(path, read, self._workloads)
+    def look(
+        self, path: str, data: bytes, platforms: Mapping[Language, Platform]
+    ) -> tuple[FileState, tuple[KernelState, ...]]:
+        """A file as it is now: its problems, and its kernels with their state."""
+        known: dict[str, bytes | None] = {path: data}
+        read = self._reader(known)
         found = detect(path, data, read, self._workloads)
-        depends = {path} | {file.path for kernel in found.kernels for file in kernel.files}
-        if workload is not None:
-            depends.add(workload.path)
+        workload = find_workload(path, read, self._workloads) if found.kernels else None
+        kernels = tuple(
+            KernelState(
+                kernel_id(kernel),
+                kernel,
+                line_of(kernel),
+                workload,
+                target_for(kernel, workload, platforms.get(kernel.language)).analysis.features,
+            )
+            for kernel in found.kernels
+        )
         problems = tuple(
             f"line {p.line}: {p.message}" if p.line else p.message for p in found.problems
         )
-        return Sighting(path, digest(data), found, workload, problems, frozenset(depends))
+        ids = tuple(kernel.id for kernel in kernels)
+        return FileState(path, digest(data), ids, problems, frozenset(known)), kernels
 
     def rank(
-        self, sighting: Sighting, platforms: Mapping[Language, Platform], traces: Traces
-    ) -> tuple[FileState, tuple[KernelState, ...]]:
-        """State and suggestions of every kernel that was found."""
-        kernels = tuple(
-            self._kernel(kernel, sighting.workload, platforms.get(kernel.language), traces)
-            for kernel in sighting.found.kernels
-        )
-        file = FileState(
-            sighting.path,
-            sighting.digest,
-            tuple(kernel.id for kernel in kernels),
-            sighting.problems,
-            sighting.depends,
-        )
-        return file, kernels
-
-    def _kernel(
-        self,
-        kernel: Kernel,
-        workload: Workload | None,
-        platform: Platform | None,
-        traces: Traces,
+        self, state: KernelState, platform: Platform | None, traces: tuple[LaunchTrace, ...]
     ) -> KernelState:
-        id = kernel_id(kernel)
-        seen = traces.get(id, ())
-        target = target_for(kernel, workload, platform, seen)
+        """The kernel with its suggestions, as the library has them now."""
+        target = target_for(state.kernel, state.workload, platform, traces)
         offers = [
             offer
             for offer in retrieve(target, self._store).offers
             if offer.answer is not Answer.EXCLUDED
         ]
-        return KernelState(
-            id,
-            kernel,
-            line_of(kernel),
-            workload,
-            target.analysis.features,
-            ranked(self._suggestion(id, offer, target) for offer in offers),
-            traced=bool(seen),
-        )
+        suggestions = ranked(self._suggestion(state.id, offer, target) for offer in offers)
+        return replace(state, suggestions=suggestions, traced=bool(traces))
 
     def _suggestion(self, kernel: str, offer: Offer, target: Target) -> Suggestion:
         if offer.answer is Answer.BLOCKED:
@@ -134,13 +107,17 @@ class Detector:
         )
 
     def closure_after(self, kernel: Kernel, candidate: Candidate) -> str | None:
-        """Closure digest the kernel would have with a candidate's edits; None if it would not parse."""
-        after = {edit.path: edit.after for edit in candidate.edits}
-        read = self._reader(after)
-        data = read(kernel.path)
-        if data is None:
-            return None
-        found = detect(kernel.path, data, read, self._workloads)
+        """Closure digest the kernel would have with a candidate's edits; None if it would not parse.
+
+        Of the kernel's own files no byte is read from disk: a save in between must not give the
+        verdict on this candidate another's key.
+        """
+        return self._closure_with(kernel, candidate.edits)
+
+    def _read_closure_with(self, kernel: Kernel, edits: tuple[FileEdit, ...]) -> str | None:
+        known: dict[str, bytes | None] = {file.path: file.data for file in kernel.files}
+        read = self._reader(known | {edit.path: edit.after for edit in edits})
+        found = detect(kernel.path, read(kernel.path) or b"", read, self._workloads)
         if found.problems:
             return None
         return next((k.closure for k in found.kernels if k.entry == kernel.entry), None)
@@ -154,24 +131,31 @@ class Detector:
         found = detect(kernel.path, data, read, self._workloads)
         return next((k for k in found.kernels if k.entry == kernel.entry), None)
 
-    def _reader(self, over: Mapping[str, bytes]) -> ReadFile:
-        """Reads the worktree's files, with some bytes standing in for what is on disk."""
+    def _reader(self, known: dict[str, bytes | None]) -> ReadFile:
+        """Reads the worktree's files, each once; what is in `known` stands in for what is on disk.
+
+        Everything asked for is in `known` afterwards, None for what is not there.
+        """
 
         def read(path: str) -> bytes | None:
-            if path in over:
-                return over[path]
-            file = self._root / path
-            try:
-                if not file.resolve().is_relative_to(self._root) or not file.is_file():
-                    return None
-                with file.open("rb") as handle:
-                    data = handle.read(MAX_BYTES + 1)
-            except OSError:
-                # A dependency that vanished or may not be read is one that is not there.
-                return None
-            return data if len(data) <= MAX_BYTES else None
+            if path not in known:
+                known[path] = self._on_disk(path)
+            return known[path]
 
         return read
+
+    def _on_disk(self, path: str) -> bytes | None:
+        file = self._root / path
+        try:
+            # Most of what is asked for is a workload file that might be there and is not.
+            if not file.is_file() or not file.resolve().is_relative_to(self._real_root):
+                return None
+            with file.open("rb") as handle:
+                data = handle.read(MAX_BYTES + 1)
+        except OSError:
+            # A dependency that vanished or may not be read is one that is not there.
+            return None
+        return data if len(data) <= MAX_BYTES else None
 
 
 def kernel_id(kernel: Kernel) -> str:
@@ -188,9 +172,9 @@ def line_of(kernel: Kernel) -> int:
     return data.count(b"\n", 0, match.start()) + 1 if match else 1
 
 
-def unanalysed(change: Change, error: Exception) -> Sighting:
+def unanalysed(change: Change, error: Exception) -> FileState:
     """What is told of a file our analysis failed on: the reason, where its kernels would be."""
     problem = f"could not be analysed: {error!r}; the daemon's log has more"
-    return Sighting(
-        change.path, change.digest or "", Found(()), None, (problem,), frozenset({change.path})
+    return FileState(
+        change.path, change.digest or "", problems=(problem,), depends=frozenset({change.path})
     )
