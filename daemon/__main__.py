@@ -19,12 +19,14 @@ def main() -> int:
     """Serve until stopped; the process's exit status."""
     parser = argparse.ArgumentParser(prog="python -m daemon", description=__doc__)
     parser.add_argument("--root", type=Path, required=True)
-    root = parser.parse_args().root.resolve()
+    parser.add_argument("--poll", action="store_true", help="look for changes at intervals")
+    options = parser.parse_args()
+    root = options.root.resolve()
     try:
         configure_log(root, load_configuration(root).daemon.log_level)
         # The folder of whichever client came first means nothing to the others.
         os.chdir(root)
-        asyncio.run(serve(root))
+        asyncio.run(serve(root, poll=options.poll))
     except ConfigurationError as error:
         print(error, file=sys.stderr)
         return 2

@@ -71,7 +71,7 @@ def _ask(
     with _connect(root, command, spawn) as connected:
         connected.settimeout(timeout_s)
         # Both at once: one round trip less. A daemon that refuses the hello answers only that.
-        frames = rpc.write_request(_HELLO, "hello", hello("klineage"))
+        frames = rpc.write_request(_HELLO, "hello", hello("klineage", root))
         frames += rpc.write_request(_REQUEST, method, params)
         try:
             connected.sendall(frames)

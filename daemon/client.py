@@ -85,7 +85,7 @@ class Client:
     async def _greeted(cls, root: Path, command: Sequence[str], spawn: bool, name: str) -> Client:
         client = cls(root, *await _connect(root, command, spawn))
         try:
-            client.hello = await client.call("hello", hello(name))
+            client.hello = await client.call("hello", hello(name, root))
         except BaseException:
             await client.close()
             raise

@@ -20,14 +20,18 @@ class _Introduction(msgspec.Struct, frozen=True):
     version: str = "unknown"
 
 
-def hello(client: str) -> Hello:
-    """What this process says of itself. `client` names the program."""
+def hello(client: str, folder: Path) -> Hello:
+    """What this process says of itself.
+
+    `client` names the program, `folder` the worktree it means: where a person named one, that one
+    and not the folder they happen to be in.
+    """
     return Hello(
         protocol=PROTOCOL,
         client=client,
         version=VERSION,
         interpreter=sys.executable,
-        cwd=str(Path.cwd()),
+        cwd=str(folder),
     )
 
 
@@ -72,7 +76,7 @@ def differences(said: Hello, root: Path, interpreter: str, version: str) -> tupl
     if not _same_interpreter(said.interpreter, interpreter):
         found.append(f"the daemon runs under {interpreter}, this client under {said.interpreter}")
     if not Path(said.cwd).is_relative_to(root):
-        found.append(f"the daemon serves {root}, you are in {said.cwd}")
+        found.append(f"the daemon serves {root}, you mean {said.cwd}")
     return tuple(found)
 
 

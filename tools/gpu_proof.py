@@ -56,7 +56,7 @@ PYTEST = ("-m", "pytest", "-c", os.devnull, "--rootdir", ".", "-p", "no:cachepro
 
 STEPS = (
     Step("gpu tests", (*PYTEST, "-q", "-ra", "tests/gpu"), 900.0),
-    Step("triton gemm chain", ("bench/triton_gemm_chain.py",), 900.0),
+    Step("triton gemm chain", ("bench/chain.py", "--language", "triton", "--at-least", "3"), 900.0),
 )
 
 
