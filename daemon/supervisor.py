@@ -8,7 +8,10 @@ import signal
 import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from daemon.configuration import Configuration, load_configuration
 from daemon.handlers import Handlers
@@ -47,12 +50,17 @@ WARM_S = 300.0
 """Idle workers of the gate keep their device context for this long, then give it back."""
 
 
-async def serve(root: Path) -> None:
+async def serve(root: Path, *, poll: bool = False) -> None:
     """Be the daemon of a worktree until asked to stop, or until nobody needs it.
+
+    `poll` looks for changes at intervals, whatever the configuration says.
 
     Raises ConfigurationError, Busy if another daemon serves this worktree, IoFailed.
     """
     configuration = load_configuration(root)
+    if poll:
+        watch = msgspec.structs.replace(configuration.watch, poll=True)
+        configuration = replace(configuration, watch=watch)
     with ExitStack() as resources:
         instance = Instance(lock_path(root), socket_path(root))
         resources.callback(instance.release)
