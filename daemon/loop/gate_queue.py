@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -125,6 +125,12 @@ class GateQueue:
         self._changed(job)
         self._wake.set()
         return job
+
+    def hasten(self, subjects: Collection[str]) -> None:
+        """Move what is queued for these up: a person waits for it now."""
+        for job in self._queued:
+            if job.subject in subjects:
+                job.priority = Priority.ASKED
 
     def cancel(self, stale: Callable[[Job], bool], why: str) -> None:
         """Drop queued jobs and stop the running one where `stale` says so."""

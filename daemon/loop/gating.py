@@ -34,6 +34,8 @@ class Course:
     task: asyncio.Task[None] | None = None
     screened: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when nothing more will be screened, whatever the reason."""
+    awaited: bool = False
+    """Whether a person waits for it."""
 
 
 class Gating:
@@ -100,9 +102,11 @@ class Gating:
         self._queue.cancel(lambda job: bool(job.basis.closure), why)
 
     async def until_screened(self, ids: Iterable[str]) -> None:
-        """Wait until nothing of these kernels is left to screen."""
+        """Wait until nothing of these kernels is left to screen. They go before all others."""
         for id in ids:
             while (course := self.want(id)) is not None and not course.screened.is_set():
+                course.awaited = True
+                self._queue.hasten({id, *(s.id for s in self._board.kernels[id].suggestions)})
                 await course.screened.wait()
                 current = self._board.kernels.get(id)
                 if current is not None and current.basis == course.basis:
@@ -121,8 +125,9 @@ class Gating:
         try:
             self._settling.clear(course.basis)
             state = await self._prepare(id, course)
-            waiting = [s for s in state.suggestions if s.stage == "queued"]
-            await asyncio.gather(*(self._screen(s.id, order) for order, s in enumerate(waiting)))
+            waiting = [s.id for s in state.suggestions if s.stage == "queued"]
+            priority = Priority.ASKED if course.awaited else Priority.SCREEN
+            await asyncio.gather(*(self._screen(s, priority, n) for n, s in enumerate(waiting)))
             course.screened.set()
             best = next(iter(self._present(id, course).suggestions), None)
             if best is not None and best.stage == "screened" and best.is_faster:
@@ -147,9 +152,9 @@ class Gating:
             await self._relook([state.kernel.path])
         return self._present(id, course)
 
-    async def _screen(self, id: str, order: int) -> None:
+    async def _screen(self, id: str, priority: Priority, order: int) -> None:
         try:
-            await self._evaluating.suggestion(id, Tier.SCREEN, Priority.SCREEN, order)
+            await self._evaluating.suggestion(id, Tier.SCREEN, priority, order)
         except RpcError as error:
             # It is on the suggestion; the others may still be screened.
             log.info("screening %s: %s", id, error)
