@@ -51,6 +51,7 @@ class Chain:
             os.environ[f"XDG_{name}"] = str(home / name.lower())
             (home / name.lower()).mkdir(mode=0o700, parents=True, exist_ok=True)
         self._root = home / "work"
+        self._pristine = home / "pristine"
         if not self._root.exists():
             copy = scratch_copy(language)
             shutil.copytree(copy, self._root)
@@ -59,6 +60,7 @@ class Chain:
             shutil.rmtree(self._root / "row_softmax")
             for expert in self._root.glob("gemm/*_expert.*"):
                 expert.unlink()
+            shutil.copytree(self._root / "gemm", self._pristine)
         self._file = self._root / "gemm" / f"gemm_naive.{SUFFIX[language]}"
         self._most = most
 
@@ -86,13 +88,14 @@ class Chain:
         return self._newest_verdict()
 
     def undo(self) -> bool:
-        """Take everything back; whether every byte is as in the samples."""
+        """Take everything back; whether every byte is as it was when the chain began."""
         for _ in self._applied():
             self._call("undo", Undo())
-        pristine = Path(__file__).resolve().parent.parent / "sample_kernels" / "gemm"
+        folder = self._file.parent
         return all(
-            path.read_bytes() == (pristine / SUFFIX_FOLDER[path.suffix] / path.name).read_bytes()
-            for path in (self._file,)
+            (folder / path.name).read_bytes() == path.read_bytes()
+            for path in self._pristine.iterdir()
+            if path.is_file()
         )
 
     def status(self) -> Any:
@@ -146,9 +149,6 @@ class Chain:
 
     def _call(self, method: str, params: Any) -> Any:
         return call_once(self._root, method, params)
-
-
-SUFFIX_FOLDER = {".cl": "opencl", ".py": "triton"}
 
 
 def _line(suggestion: SuggestionView) -> str:
