@@ -37,7 +37,9 @@ def splice(data: bytes, edits: Iterable[ByteEdit]) -> bytes:
     cursor = 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
         if not cursor <= edit.start <= edit.end <= len(data):
-            raise ValueError(f"edit [{edit.start}, {edit.end}) of {edit.path} overlaps or is outside")
+            raise ValueError(
+                f"edit [{edit.start}, {edit.end}) of {edit.path} overlaps or is outside"
+            )
         out += data[cursor : edit.start] + edit.replacement
         cursor = edit.end
     return bytes(out + data[cursor:])
