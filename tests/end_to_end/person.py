@@ -214,10 +214,10 @@ def processes_under(home: Path) -> list[int]:
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
-            cwd = os.readlink(entry / "cwd")
+            cwd = (entry / "cwd").readlink()
         except OSError:
             continue  # it has ended, or is none of ours
-        if Path(cwd.removesuffix(" (deleted)")).is_relative_to(home):
+        if cwd.is_relative_to(home):
             found.append(int(entry.name))
     return found
 
