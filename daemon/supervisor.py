@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -35,6 +34,7 @@ from daemon.loop.trials import Trials
 from daemon.notices import Notices
 from daemon.protocol import Hello, HelloReply
 from daemon.runtime_dir import socket_path
+from daemon.scratch import scratch_folder
 from daemon.server import Server
 from daemon.transaction import ChangeLog
 from daemon.trust import Trust
@@ -66,8 +66,8 @@ async def serve(root: Path, *, poll: bool = False) -> None:
         resources.callback(instance.release)
         journal = Journal(journal_path(root))
         resources.callback(journal.close)
-        scratch = resources.enter_context(tempfile.TemporaryDirectory(prefix="klineage-gate-"))
-        gate = Gate(root, configuration.gate, Path(scratch))
+        scratch = resources.enter_context(scratch_folder(root))
+        gate = Gate(root, configuration.gate, scratch)
         resources.callback(gate.close)
         supervisor = Supervisor(root, configuration, journal, gate)
         await supervisor.run()
