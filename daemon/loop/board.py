@@ -21,7 +21,7 @@ class Basis(NamedTuple):
     closure: str
     """Closure digest of the kernel; empty for what is about no kernel."""
     workload: str = ""
-    """Digest of the workload file."""
+    """Digest of what judges it in the workload file; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,11 @@ class KernelState:
     kernel: Kernel
     line: int
     workload: Workload | None
+    basis: Basis
+    """What its verdicts hold for."""
     features: tuple[Feature, ...]
     suggestions: tuple[Suggestion, ...] = ()
     traced: bool = False
-
-    @property
-    def basis(self) -> Basis:
-        """What its verdicts hold for."""
-        return Basis(self.kernel.closure, self.workload.digest if self.workload else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from daemon.loop.board import FileState, KernelState, Suggestion, ranked
+from daemon.loop.board import Basis, FileState, KernelState, Suggestion, ranked
 from daemon.watcher import Change
 from gate.values.candidate import Candidate, FileEdit
 from gate.values.kernel import Kernel, Language, digest
@@ -27,6 +27,7 @@ from library.materialize import materialize
 from library.retrieval import Answer, Offer, retrieve
 from library.store import Store
 from library.target import Target
+from library.workload_digest import judging_digest
 from library.workload_source import find_workload
 
 log = logging.getLogger(__name__)
@@ -55,12 +56,14 @@ class Detector:
         read = self._reader(known)
         found = detect(path, data, read, self._workloads)
         workload = find_workload(path, read, self._workloads) if found.kernels else None
+        judged_by = judging_digest(workload) if workload is not None else ""
         kernels = tuple(
             KernelState(
                 kernel_id(kernel),
                 kernel,
                 line_of(kernel),
                 workload,
+                Basis(kernel.closure, judged_by),
                 target_for(kernel, workload, platforms.get(kernel.language)).analysis.features,
             )
             for kernel in found.kernels

@@ -196,7 +196,8 @@ class Evaluating:
     def _record(self, suggestion: Suggestion, state: KernelState, verdict: Verdict) -> None:
         """Keep a verdict for this basis, and show it where the kernel still has that."""
         self._trials.of_verdict(suggestion, state, verdict)
-        kept = self._put(replace(verdict, candidate=suggestion.after_closure))
+        key = suggestion.after_closure, state.basis.workload
+        kept = self._put(replace(verdict, candidate=key[0], workload=key[1]))
         present = self._board.suggestion(suggestion.id)
         if present is None:
             return
