@@ -247,15 +247,17 @@ class Handlers:
         path = self._relative(request.path)
         await self._loop.refresh([path])
         file = self._board.files.get(path)
+        if file is None:
+            self._must_exist(path)
         return file_view(file, self._board) if file else FileView(path=path)
 
     async def suggest(self, request: Suggest) -> Suggestions:
         """Suggestions of a file, a kernel or everything. Asking about one file gates its kernels;
         about everything, only with `wait`."""
-        await self._loop.scanned()
         if request.path:
             states = await self._kernels(request.path)
         else:
+            await self._loop.scanned()
             await self._loop.ranked(list(self._board.files))
             states = tuple(self._board.kernels.values())
         ids = [state.id for state in states]
@@ -392,6 +394,8 @@ class Handlers:
         path = self._relative(file)
         await self._loop.refresh([path])
         known = self._board.files.get(path)
+        if known is None:
+            self._must_exist(path)
         states = tuple(self._board.kernels[id] for id in known.kernels) if known else ()
         chosen = tuple(s for s in states if not entry or s.kernel.entry == entry)
         if not chosen:
@@ -399,6 +403,10 @@ class Handlers:
             wanted = f"kernel {entry} in {path}" if entry and states else f"kernel in {path}"
             raise NotFound(f"no {wanted}{problem}")
         return chosen
+
+    def _must_exist(self, path: str) -> None:
+        if not (self._root / path).is_file():
+            raise NotFound(f"there is no file {path} in {self._root}")
 
     def _relative(self, path: str) -> str:
         """A path below the root, as the board names it. Raises InvalidParams."""

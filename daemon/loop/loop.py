@@ -110,10 +110,16 @@ class Loop:
             self._scanned.set()
 
     async def refresh(self, paths: Iterable[str]) -> None:
-        """Read files from disk now, and do what a save of those that changed would do."""
+        """Read files from disk now, with what is known to belong to them, and do what a save of
+        those that changed would do."""
         listed = list(paths)
+        read = dict.fromkeys(listed)
+        for path in listed:
+            if path in self._board.files:
+                # A workload may have been saved so lately that the watcher has not told of it.
+                read |= dict.fromkeys(sorted(self._board.files[path].depends))
         async with self._one_at_a_time:
-            changed = await self._take([self._read(path) for path in listed])
+            changed = await self._take([self._read(path) for path in read])
             self._tell(await self._rank(listed))
         self.gating.drop_stale()
         for id in changed:
@@ -142,19 +148,19 @@ class Loop:
     async def _take(self, changes: Sequence[Change]) -> list[str]:
         """Bring the board up to date; ids of kernels that are new or have another basis."""
         looked: dict[str, Change] = {}
-        changed: set[str] = set()
+        present: dict[str, str | None] = {}
         for change in changes:
             known = self._board.files.get(change.path)
             if known is not None and known.digest and known.digest == change.digest:
                 continue
-            changed.add(change.path)
+            present[change.path] = change.digest
             if change.gone:
                 self._forget(change.path)
             elif change.problem is not None:
                 self._report(change.path, change.problem)
             else:
                 looked[change.path] = change
-        for path in sorted(self._board.depending_on(changed) - changed):
+        for path in sorted(self._board.depending_on(present) - present.keys()):
             looked[path] = self._read(path)
         return await self._look([change for change in looked.values() if change.data is not None])
 
@@ -272,7 +278,7 @@ class Loop:
 
     def _report(self, path: str, problem: str) -> None:
         """A file that cannot be read keeps its place, with the reason in place of kernels."""
-        file = FileState(path, "", problems=(problem,), depends=frozenset({path}))
+        file = FileState(path, "", problems=(problem,))
         for id in self._board.put(file, ()):
             self._publisher.kernel_gone(id)
         self._publisher.file(path)
