@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from daemon.call import call_once
+from daemon.errors import Unavailable
 from daemon.protocol import Wire
 from daemon.worktree import find_root
 
 Result = TypeVar("Result", bound=Wire)
+
+
+def warn_person(line: str) -> None:
+    """To standard error, so that --json stays one document."""
+    print(f"klineage: warning: {line}", file=sys.stderr)
 
 
 def root_of(options: argparse.Namespace) -> Path:
@@ -19,13 +26,24 @@ def root_of(options: argparse.Namespace) -> Path:
     return find_root(Path(options.root) if options.root else Path.cwd())
 
 
-def ask(options: argparse.Namespace, method: str, params: Wire, result: type[Result]) -> Result:
-    """One request to the daemon, started if it is not running. Raises RpcError as it answers."""
-    answer = call_once(root_of(options), method, params, warn=_warn)
+def ask(
+    options: argparse.Namespace,
+    method: str,
+    params: Wire,
+    result: type[Result],
+    warn: Callable[[str], None] = warn_person,
+) -> Result:
+    """One request to the daemon, started if it is not running.
+
+    Raises RpcError as it answers, and ConfigurationError if that is why it does not start.
+    """
+    root = root_of(options)
+    try:
+        answer = call_once(root, method, params, warn=warn)
+    except Unavailable:
+        from daemon.configuration import load_configuration
+
+        load_configuration(root)
+        raise
     assert isinstance(answer, result)
     return answer
-
-
-def _warn(line: str) -> None:
-    """To standard error, so that --json stays one document."""
-    print(f"klineage: warning: {line}", file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from daemon.protocol import Empty, StatusView
-from daemon.verbs.connection import ask
+from daemon.verbs.connection import ask, warn_person
 from daemon.verbs.failure import DONE
 from daemon.verbs.output import print_json, table
 
@@ -16,8 +16,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the status; starts the daemon if it is not running."""
-    status = ask(options, "status", Empty(), StatusView)
+    warnings: list[str] = []
+    status = ask(options, "status", Empty(), StatusView, warn=warnings.append)
+    unsaid = [warning for warning in warnings if warning not in status.warnings]
     if options.json:
+        for warning in unsaid:
+            warn_person(warning)
         print_json(status)
         return DONE
     print(
@@ -35,6 +39,6 @@ def run(options: argparse.Namespace) -> int:
     )
     for job in status.jobs:
         print(f"{job.state:<8}  {job.tier:<7}  {job.suggestion}  {job.step}")
-    for warning in status.warnings:
+    for warning in (*unsaid, *status.warnings):
         print(f"warning: {warning}")
     return DONE
