@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from daemon.protocol import Stage
@@ -73,9 +73,9 @@ class FileState:
     digest: str
     kernels: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-    depends: frozenset[str] = frozenset()
-    """Paths whose change means this file must be looked at again: itself, what was read for it,
-    and what was looked for and not found, such as a workload file yet to be written."""
+    depends: Mapping[str, str | None] = field(default_factory=dict)
+    """Digest of everything that was read for it, itself included; None for what was looked for and
+    not found, such as a workload file yet to be written. Where one changes, it is looked at again."""
 
 
 class Board:
@@ -120,10 +120,14 @@ class Board:
             for suggestion in self.kernels[kernel].suggestions:
                 self._kernel_of.pop(suggestion.id, None)
 
-    def depending_on(self, paths: Iterable[str]) -> set[str]:
-        """Files to look at again when any of `paths` changed."""
-        changed = set(paths)
-        return {file.path for file in self.files.values() if not changed.isdisjoint(file.depends)}
+    def depending_on(self, present: Mapping[str, str | None]) -> set[str]:
+        """Files that were looked at when a path of `present` had another digest than this."""
+        return {
+            file.path
+            for file in self.files.values()
+            for path in file.depends.keys() & present.keys()
+            if file.depends[path] != present[path]
+        }
 
     def bases(self) -> set[Basis]:
         """What verdicts on the kernels of now hold for."""

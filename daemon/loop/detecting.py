@@ -72,7 +72,8 @@ class Detector:
             f"line {p.line}: {p.message}" if p.line else p.message for p in found.problems
         )
         ids = tuple(kernel.id for kernel in kernels)
-        return FileState(path, digest(data), ids, problems, frozenset(known)), kernels
+        depends = {name: None if read is None else digest(read) for name, read in known.items()}
+        return FileState(path, depends[path] or "", ids, problems, depends), kernels
 
     def rank(
         self, state: KernelState, platform: Platform | None, traces: tuple[LaunchTrace, ...]
@@ -178,6 +179,4 @@ def line_of(kernel: Kernel) -> int:
 def unanalysed(change: Change, error: Exception) -> FileState:
     """What is told of a file our analysis failed on: the reason, where its kernels would be."""
     problem = f"could not be analysed: {error!r}; the daemon's log has more"
-    return FileState(
-        change.path, change.digest or "", problems=(problem,), depends=frozenset({change.path})
-    )
+    return FileState(change.path, change.digest or "", problems=(problem,))
