@@ -48,10 +48,14 @@ format: $(VENV)/.installed-test  ## format and fix what can be fixed
 clean:  ## remove what this Makefile made
 	rm -rf $(VENV) build dist *.egg-info tools/system-packages.stamp
 
+# Where $(PYTHON) has torch and Triton and sees a GPU, the environment sees them too, and the samples
+# are Triton's; elsewhere they are OpenCL's.
+SEES_GPU := import sys, torch, triton; sys.exit(not torch.cuda.is_available())
+
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'klineage-tui needs Python 3.11 or newer; set PYTHON=/path/to/python3.11' >&2; exit 2; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) $$($(PYTHON) -c '$(SEES_GPU)' 2>/dev/null && echo --system-site-packages)
 
 # torch before the rest: with it in place nothing below asks for another build of it.
 $(VENV)/.installed-test: $(BIN)/python pyproject.toml constraints.txt
