@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, QueryError, Tree
@@ -14,6 +14,10 @@ from library.target import Locus
 
 MAX_PROBLEMS = 5
 """Syntax errors shown for one file; what follows the first few is mostly their echo."""
+
+WALKS_KEPT = 16
+"""Subtrees whose nodes are remembered. Facts about one function ask for its nodes some forty times,
+and the walk through Python is most of what that costs."""
 
 
 @cache
@@ -28,12 +32,8 @@ def parse(data: bytes) -> Tree:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """`node` and all below it, in source order. Iterative: generated code nests deeply."""
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        yield current
-        pending.extend(reversed(current.children))
+    """`node` and all below it, in source order."""
+    return (found for found, _ in _below(node))
 
 
 def depth(node: Node) -> int:
@@ -49,7 +49,19 @@ def depth(node: Node) -> int:
 
 def find(node: Node, *types: str) -> Iterator[Node]:
     """Nodes at or below `node` of one of the given types."""
-    return (found for found in walk(node) if found.type in types)
+    return (found for found, type in _below(node) if type in types)
+
+
+@lru_cache(WALKS_KEPT)
+def _below(node: Node) -> tuple[tuple[Node, str], ...]:
+    """`node` and all below it with their types. Iterative: generated code nests deeply."""
+    found = []
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        found.append((current, current.type))
+        pending.extend(reversed(current.children))
+    return tuple(found)
 
 
 def ancestors(node: Node, within: Node) -> Iterator[Node]:

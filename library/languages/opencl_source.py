@@ -6,12 +6,16 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tree_sitter import Node
 
 from library.languages.c_closure import Definition, Unit, data_of, definitions
 from library.languages.c_tokens import blank, blanking, normalized
 from library.languages.c_tree import declared_name, field, find, parse
+
+UNITS_KEPT = 8
+"""Parsed files that are remembered."""
 
 _ATTRIBUTE = rb"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)"
 _WORDS = (
@@ -39,8 +43,12 @@ class Parameter:
     node: Node
 
 
+@lru_cache(UNITS_KEPT)
 def parse_unit(path: str, data: bytes) -> Unit:
-    """An OpenCL C file, parsed; never raises on broken source."""
+    """An OpenCL C file, parsed; never raises on broken source.
+
+    A file is asked for in turn by what finds its kernels, what analyses each, and ranking.
+    """
     blanked, found = blank(data, _BLANKED)
     return Unit(path, data, parse(blanked), found)
 
