@@ -33,34 +33,29 @@ def parse(data: bytes) -> Tree:
 
 def walk(node: Node) -> Iterator[Node]:
     """`node` and all below it, in source order."""
-    return (found for found, _ in _below(node))
+    return (found for found, _, _ in _below(node))
 
 
 def depth(node: Node) -> int:
     """Levels below `node`, itself included."""
-    deepest = 0
-    pending = [(node, 1)]
-    while pending:
-        current, level = pending.pop()
-        deepest = max(deepest, level)
-        pending.extend((child, level + 1) for child in current.children)
-    return deepest
+    return max(level for _, _, level in _below(node))
 
 
 def find(node: Node, *types: str) -> Iterator[Node]:
     """Nodes at or below `node` of one of the given types."""
-    return (found for found, type in _below(node) if type in types)
+    return (found for found, type, _ in _below(node) if type in types)
 
 
 @lru_cache(WALKS_KEPT)
-def _below(node: Node) -> tuple[tuple[Node, str], ...]:
-    """`node` and all below it with their types. Iterative: generated code nests deeply."""
+def _below(node: Node) -> tuple[tuple[Node, str, int], ...]:
+    """`node` and all below it with their types and levels. Iterative: generated code nests deeply."""
     found = []
-    pending = [node]
+    pending = [(node, 1)]
     while pending:
-        current = pending.pop()
-        found.append((current, current.type))
-        pending.extend(reversed(current.children))
+        current, level = pending.pop()
+        found.append((current, current.type, level))
+        if current.child_count:  # half of all nodes are leaves, whose empty list would be made
+            pending.extend([(child, level + 1) for child in reversed(current.children)])
     return tuple(found)
 
 
