@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from fnmatch import fnmatchcase
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gate.values.workload import Axes
 from library.fact import Answer, Argument, Known, Missing
 from library.target import Feature, Locus, Presence, Target
+
+if TYPE_CHECKING:
+    from library.conditions.evaluate import Judgement
 
 ASK_DEVICE = "run `klineage doctor`, or gate any kernel once, so that the device is asked"
 
@@ -39,6 +42,8 @@ class TargetFacts:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._calls: dict[Hashable, Answer] = {}
+        self.judgements: dict[Hashable, Judgement] = {}
+        """What conditions came to, by their text and the captures they name."""
 
     @property
     def shapes(self) -> tuple[Axes, ...]:

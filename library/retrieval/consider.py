@@ -133,7 +133,12 @@ def _judge(precondition: Precondition, facts: TargetFacts, captures: Captures) -
         condition = parse(precondition.check)
     except ConditionError as error:
         return Judgement(Truth.UNKNOWN, str(error), "correct the condition in the card")
-    return judge(condition, facts, captures)
+    # Cards of one library ask much the same of one kernel, and mostly at the same places.
+    named = tuple((name, captures[name]) for name in sorted(condition.names & captures.keys()))
+    judgement = facts.judgements.get((condition.text, named))
+    if judgement is None:
+        judgement = facts.judgements[condition.text, named] = judge(condition, facts, captures)
+    return judgement
 
 
 def _reason(result: ConditionResult) -> Reason:
