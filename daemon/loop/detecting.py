@@ -22,7 +22,7 @@ from gate.values.trace import LaunchTrace
 from library.detect import MAX_BYTES, detect, target_for
 from library.edits import Refusal
 from library.errors import LibraryError
-from library.languages import ReadFile
+from library.languages import Problem, ReadFile
 from library.materialize import materialize
 from library.retrieval import Answer, Offer, retrieve
 from library.store import Store
@@ -68,9 +68,7 @@ class Detector:
             )
             for kernel in found.kernels
         )
-        problems = tuple(
-            f"line {p.line}: {p.message}" if p.line else p.message for p in found.problems
-        )
+        problems = tuple(_problem_text(problem, path) for problem in found.problems)
         ids = tuple(kernel.id for kernel in kernels)
         depends = {name: None if read is None else digest(read) for name, read in known.items()}
         return FileState(path, depends[path] or "", ids, problems, depends), kernels
@@ -180,3 +178,10 @@ def unanalysed(change: Change, error: Exception) -> FileState:
     """What is told of a file our analysis failed on: the reason, where its kernels would be."""
     problem = f"could not be analysed: {error!r}; the daemon's log has more"
     return FileState(change.path, change.digest or "", problems=(problem,))
+
+
+def _problem_text(problem: Problem, path: str) -> str:
+    """`line 12: …`, after the name of the file if that is another than the one looked at."""
+    file = "" if problem.path == path else f"{problem.path} "
+    line = f"line {problem.line}: " if problem.line else ""
+    return file + line + problem.message

@@ -149,8 +149,11 @@ class Evaluating:
                 "answer the question in the window once"
             )
         if state.workload is None or state.kernel.launch is None:
+            problems = self._board.files[state.kernel.path].problems
             raise Unavailable(
-                f"{state.id} has no workload that says how to call it; see docs/workloads.md"
+                f"{state.id} cannot be gated: {problems[0]}"
+                if problems
+                else f"{state.id} has no workload that says how to call it; see docs/workloads.md"
             )
 
     def _work(

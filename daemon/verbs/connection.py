@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from daemon.call import call_once
-from daemon.errors import Unavailable
+from daemon.errors import RpcError, Unavailable
 from daemon.protocol import Wire
 from daemon.worktree import find_root
 
@@ -38,12 +38,24 @@ def ask(
     Raises RpcError as it answers, and ConfigurationError if that is why it does not start.
     """
     root = root_of(options)
+    warnings: list[str] = []
     try:
-        answer = call_once(root, method, params, warn=warn)
-    except Unavailable:
-        from daemon.configuration import load_configuration
-
-        load_configuration(root)
+        answer = call_once(root, method, params, warn=warnings.append)
+    except RpcError as error:
+        if isinstance(error, Unavailable):
+            _blame_configuration(root)
+        # What was the reason in the end need not be said twice.
+        warnings = [warning for warning in warnings if error.message not in warning]
         raise
+    finally:
+        for warning in warnings:
+            warn(warning)
     assert isinstance(answer, result)
     return answer
+
+
+def _blame_configuration(root: Path) -> None:
+    """Raise ConfigurationError if a wrong klineage.toml is why no daemon answers."""
+    from daemon.configuration import load_configuration
+
+    load_configuration(root)
