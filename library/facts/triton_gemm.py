@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from library.fact import Missing
-from library.facts.triton_model import Loop, Model
+from library.facts.triton_model import Loop, Model, once
 from library.facts.triton_offsets import argument
 from library.languages.python_source import Node, field, inside, unwrap
 
@@ -42,6 +42,7 @@ class Gemm:
     b: Operand
 
 
+@once
 def gemm_of(model: Model) -> Gemm | None:
     """The kernel's tiled product, if it has exactly one and it is of this form."""
     dots = model.calls("dot")

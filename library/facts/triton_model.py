@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gate.values.kernel import Kernel
 from gate.values.platform import Platform
@@ -17,6 +18,9 @@ from library.languages.triton_launch import LaunchSite, choose_wrapper, kernels_
 from library.workload_source import WorkloadSource, read_workload
 
 LANGUAGE_PACKAGE = "triton.language."
+
+Asked = ParamSpec("Asked")
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,22 @@ class Loop:
     """Elements of it an iteration covers, as written: `BLOCK_K`."""
     counts_tiles: bool = False
     """Whether the variable counts blocks (0, 1, 2…) or elements (0, B, 2B…)."""
+
+
+def once(
+    find: Callable[Concatenate[Model, Asked], Found],
+) -> Callable[Concatenate[Model, Asked], Found]:
+    """`find`, which a model remembers: transforms and conditions ask it for the same nodes again."""
+
+    @wraps(find)
+    def remembering(model: Model, /, *args: Asked.args, **kwargs: Asked.kwargs) -> Found:
+        key = (find, args, tuple(kwargs.items()))
+        if key not in model.remembered:
+            model.remembered[key] = find(model, *args, **kwargs)
+        found: Found = model.remembered[key]
+        return found
+
+    return remembering
 
 
 class Model:
@@ -62,6 +82,8 @@ class Model:
         self.workload = workload
         self.platform = platform
         self.traces = traces
+        self.remembered: dict[Hashable, Any] = {}
+        """What `once` found, by function and arguments."""
 
     @classmethod
     def of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from library.facts.triton_model import Model
+from library.facts.triton_model import Model, once
 from library.facts.triton_offsets import (
     Bound,
     Offset,
@@ -39,6 +39,7 @@ class Address:
     """What loops add to the pointer each time: `BLOCK_K * stride_ak`."""
 
 
+@once
 def address_of(model: Model, access: Node) -> Address | None:
     """The address of a load or store, or None if it is not a plain sum."""
     pointer = argument(model, access, "pointer", 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from library.facts.triton_model import Loop, Model
+from library.facts.triton_model import Loop, Model, once
 from library.facts.triton_offsets import bounds_of, is_loop_bound
 from library.facts.triton_pointers import address_of
 from library.languages.python_source import Node, inside, nodes_of
@@ -25,6 +25,7 @@ class RowPasses:
     """For each row read more than once, its loads in order, one a pass."""
 
 
+@once
 def row_passes_of(model: Model) -> RowPasses | None:
     """The passes over a row, if every loop of the kernel is one and some row is read twice."""
     loops = model.loops

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from library.facts.triton_model import Loop, Model
+from library.facts.triton_model import Loop, Model, once
 from library.facts.triton_offsets import argument
 from library.facts.triton_rows import row_passes_of
 from library.languages.python_source import Node, field, unwrap
@@ -29,6 +29,7 @@ class SoftmaxPasses:
     """The function as written: `tl.exp`."""
 
 
+@once
 def softmax_passes_of(model: Model) -> SoftmaxPasses | None:
     """The first two passes of a row softmax, if the kernel is written so."""
     rows = row_passes_of(model)

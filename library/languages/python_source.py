@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import tree_sitter
 import tree_sitter_python
@@ -14,6 +15,9 @@ from library.target import Locus
 GRAMMAR = tree_sitter.Language(tree_sitter_python.language())
 
 Node = tree_sitter.Node
+
+WALKS_KEPT = 16
+"""Subtrees whose nodes are remembered: facts about a kernel ask for the same ones over and over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +63,25 @@ def parse(path: str, data: bytes) -> Source:
 
 def walk(node: Node) -> Iterator[Node]:
     """A node and all its descendants, in source order."""
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        yield current
-        stack.extend(reversed(current.children))
+    return (found for found, _ in _below(node))
 
 
 def nodes_of(node: Node, *types: str) -> Iterator[Node]:
     """Descendants of the given grammar types, in source order."""
-    return (found for found in walk(node) if found.type in types)
+    return (found for found, type in _below(node) if type in types)
+
+
+@lru_cache(WALKS_KEPT)
+def _below(node: Node) -> tuple[tuple[Node, str], ...]:
+    """A node and all its descendants, with their types. Iterative: generated code nests deeply."""
+    found = []
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        found.append((current, current.type))
+        if current.child_count:  # half of all nodes are leaves, whose empty list would be made
+            stack.extend(reversed(current.children))
+    return tuple(found)
 
 
 def ancestors(node: Node) -> Iterator[Node]:
