@@ -53,6 +53,8 @@ class Changing:
             return Applied(entry=entry_view(before), message=f"applied already: entry {before.id}")
         suggestion, state = await self._current(request.suggestion)
         verdict = suggestion.verdict
+        if suggestion.stage == "rejected":
+            raise NotConfirmed(_why_not(suggestion))
         if not suggestion.is_confirmed_faster:
             if not request.confirm or not _may_confirm(suggestion):
                 raise NotConfirmed(_why_not(suggestion))
@@ -145,7 +147,9 @@ def _may_confirm(suggestion: Suggestion) -> bool:
 
 def _why_not(suggestion: Suggestion) -> str:
     skill, verdict = suggestion.offer.entry.card.skill_id, suggestion.verdict
-    if suggestion.stage in ("blocked", "rejected", "manual"):
+    if suggestion.stage == "rejected":
+        return f"{skill} was {suggestion.reason}"
+    if suggestion.stage in ("blocked", "manual"):
         return f"{skill} is {suggestion.stage}: {suggestion.reason}"
     if verdict is None:
         return f"{skill} has not been measured yet ({suggestion.stage})"
