@@ -58,7 +58,10 @@ def run(options: argparse.Namespace) -> int:
     root = scratch_copy(language)
     _call(root, "trust", Trust(True), Ok)
     if options.prepare:
-        print(root)
+        if options.json:
+            print_json({"root": str(root), "language": language})
+        else:
+            print(root)
         return DONE
     play = Play(root, quiet=options.json)
     try:

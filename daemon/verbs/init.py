@@ -20,7 +20,10 @@ def run(options: argparse.Namespace) -> int:
     """Write the file; refuses to overwrite one."""
     text = commented_default()
     if options.print:
-        print(text, end="")
+        if options.json:
+            print_json({"text": text})
+        else:
+            print(text, end="")
         return DONE
     path = root_of(options) / "klineage.toml"
     try:
