@@ -19,6 +19,7 @@ import pytest
 
 from daemon.call import call_once
 from daemon.protocol import Trust, Wire
+from daemon.worktree import log_path
 from gate.device_lock import lock_path
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_kernels"
@@ -148,8 +149,8 @@ class Person:
 
     def log(self) -> str:
         """What their daemon has logged so far."""
-        (path,) = (self.home / "state").glob("klineage/*/daemon.log")
-        return path.read_text(errors="replace")
+        with self.at_home():
+            return log_path(self.root).read_text(errors="replace")
 
     @contextmanager
     def at_home(self) -> Iterator[None]:
