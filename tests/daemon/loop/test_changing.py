@@ -190,7 +190,7 @@ async def test_a_no_is_kept_with_the_skill_in_history_and_over_a_restart(
     async with running(place, state) as parts:
         await gated(parts)
         assert parts.suggestion(ROWS4).stage == "rejected"
-        with pytest.raises(NotConfirmed, match="is rejected: rejected: too many registers"):
+        with pytest.raises(NotConfirmed, match="was rejected: too many registers"):
             await parts.changing.apply(Apply(id, confirm=True))
 
 
