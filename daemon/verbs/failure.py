@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +11,8 @@ from dataclasses import dataclass
 import msgspec
 
 from daemon import protocol
-from daemon.errors import ConfigurationError, RpcError
-from gate.errors import EnvironmentLacks, GateError
+from daemon.errors import RpcError
+from gate.errors import GateError
 from library.errors import LibraryError
 
 DONE = 0
@@ -43,24 +44,27 @@ def exit_status(json_wanted: bool) -> Iterator[Outcome]:
     """Turn an expected failure inside the block into one line and its exit status."""
     outcome = Outcome()
     try:
-        yield outcome
+        with _told(outcome, json_wanted):
+            yield outcome
+        # Here, and not when the interpreter ends, where a broken pipe is reported as a fault.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output went away (`klineage history | head`); nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        outcome.status = 130
+
+
+@contextmanager
+def _told(outcome: Outcome, json_wanted: bool) -> Iterator[None]:
+    try:
+        yield
     except RpcError as error:
         outcome.status = STATUS_BY_CODE.get(error.code, NEGATIVE)
         _tell(error.message, type(error).__name__, json_wanted)
-    except ConfigurationError as error:
-        outcome.status = USAGE
-        _tell(str(error), "ConfigurationError", json_wanted)
-    except EnvironmentLacks as error:
-        outcome.status = ENVIRONMENT
-        _tell(str(error), "EnvironmentLacks", json_wanted)
     except (GateError, LibraryError) as error:
         outcome.status = ENVIRONMENT
         _tell(str(error), type(error).__name__, json_wanted)
-    except BrokenPipeError:
-        # The reader of our output went away (`klineage history | head`); nobody is left to tell.
-        sys.stdout = None
-    except KeyboardInterrupt:
-        outcome.status = 130
 
 
 def _tell(message: str, kind: str, json_wanted: bool) -> None:

@@ -41,11 +41,12 @@ def table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def latency(microseconds: float) -> str:
-    """A latency in the unit an engineer would say: `8.31 µs`, `1.92 ms`, `2.10 s`."""
-    for scale, unit in ((1e6, "s"), (1e3, "ms")):
-        if microseconds >= scale:
+    """A latency in the unit an engineer would say: `8.31 µs`, `1.92 ms`, `2.1 s`."""
+    for scale, unit in ((1.0, "µs"), (1e3, "ms")):
+        if microseconds / scale < 999.5:  # what rounds to 1000 is 1 of the next unit
             return f"{microseconds / scale:.3g} {unit}"
-    return f"{microseconds:.3g} µs"
+    seconds = microseconds / 1e6
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:.0f} s"
 
 
 def speedup(timing: TimingView) -> str:
