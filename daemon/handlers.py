@@ -14,7 +14,7 @@ from daemon.configuration import Configuration
 from daemon.connection import Handler
 from daemon.errors import IoFailed, NotFound, RpcError
 from daemon.journal_database import utc_now
-from daemon.loop.board import Board, KernelState
+from daemon.loop.board import Board, KernelState, Suggestion
 from daemon.loop.changing import Changing
 from daemon.loop.detecting import Detector
 from daemon.loop.devices import Devices
@@ -212,7 +212,7 @@ class Handlers:
             self._watcher.resume()
         else:
             self._store.load()
-            self._devices.forget_lacking()
+            self._devices.ask_again()
             self._watcher.rescan()
             await self._loop.relook(sorted(self._board.files))
         self._notices.publish("status.changed", status=self.status_view())
@@ -271,16 +271,13 @@ class Handlers:
 
     async def diff(self, request: Diff) -> Diffed:
         """The text before and after of each file a suggestion changes."""
-        suggestion = self._board.suggestion(request.suggestion)
-        if suggestion is None:
-            raise NotFound(f"no suggestion {request.suggestion}; the code may have changed since")
-        if suggestion.candidate is None:
-            return Diffed(())
-        kernel = self._board.kernels[suggestion.kernel].kernel
+        await self._loop.ranked([self._suggestion(request.suggestion)[1].kernel.path])
+        suggestion, state = self._suggestion(request.suggestion)
+        edits = suggestion.candidate.edits if suggestion.candidate else ()
         return Diffed(
             tuple(
-                FileDiff(edit.path, _text(kernel.file(edit.path).data), _text(edit.after))
-                for edit in suggestion.candidate.edits
+                FileDiff(edit.path, _text(state.kernel.file(edit.path).data), _text(edit.after))
+                for edit in edits
             )
         )
 
@@ -379,6 +376,12 @@ class Handlers:
                 conditions=tuple(condition_view(result) for result in explanation.conditions),
             )
         )
+
+    def _suggestion(self, id: str) -> tuple[Suggestion, KernelState]:
+        suggestion = self._board.suggestion(id)
+        if suggestion is None:
+            raise NotFound(f"no suggestion {id}; the code may have changed since")
+        return suggestion, self._board.kernels[suggestion.kernel]
 
     def _entry(self, skill: str) -> Entry:
         try:

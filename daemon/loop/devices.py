@@ -57,11 +57,13 @@ class Devices:
             raise Unavailable(self.lacking.get(language, "the daemon is closing"))
         return self.platforms[language]
 
-    def forget_lacking(self) -> None:
-        """Ask anew for those that lacked something: it may have been installed since."""
-        for language in self.lacking:
-            del self._asking[language]
+    def ask_again(self) -> None:
+        """Ask for those that lacked something: it may have been installed since."""
+        lacking = list(self.lacking)
         self.lacking.clear()
+        for language in lacking:
+            del self._asking[language]
+            self.ask(language)
 
     def close(self) -> None:
         """Stop asking."""

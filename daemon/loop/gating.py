@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
-from daemon.errors import NotFound, RpcError, Stale
+from daemon.errors import NotFound, RpcError, Stale, Unavailable
 from daemon.loop.board import Basis, Board, KernelState
 from daemon.loop.devices import Devices
 from daemon.loop.evaluating import Evaluating
@@ -75,6 +75,7 @@ class Gating:
             or not self._trusted()
             or state.workload is None
             or not state.kernel.launch
+            or state.kernel.language in self._devices.lacking
         ):
             return None
         course = self._courses.get(id)
@@ -124,6 +125,8 @@ class Gating:
     async def _follow(self, id: str, course: Course) -> None:
         try:
             self._settling.clear(course.basis)
+            if not await self._has_device(self._present(id, course)):
+                return  # said once, where it was asked
             state = await self._prepare(id, course)
             waiting = [s.id for s in state.suggestions if s.stage == "queued"]
             priority = Priority.ASKED if course.awaited else Priority.SCREEN
@@ -143,9 +146,15 @@ class Gating:
         finally:
             course.screened.set()
 
+    async def _has_device(self, state: KernelState) -> bool:
+        try:
+            await self._devices.of(state.kernel.language)
+        except Unavailable:
+            return False
+        return True
+
     async def _prepare(self, id: str, course: Course) -> KernelState:
-        """The kernel, ranked with what its device is and what a launch passes."""
-        await self._devices.of(self._present(id, course).kernel.language)
+        """The kernel, ranked with what its launches pass."""
         state = self._present(id, course)
         if not state.traced:
             await self._evaluating.trace(state)

@@ -29,9 +29,8 @@ PORTION = 32
 """Files looked at in one go of the analysis thread; between two, other requests are answered. A
 batch of more is a checkout or a scan, and its files are told before any of them is ranked."""
 
-RANKED_AT_ONCE = 8
-"""Files of such a batch ranked in one go: a save meanwhile waits for one go at most, which takes
-10 ms a file with the shipped library."""
+RANKED_AT_ONCE = 4
+"""Files of such a batch ranked in one go: a save meanwhile waits for one go at most."""
 
 Looked = tuple[FileState, tuple[KernelState, ...]]
 _Asked = tuple[KernelState, Platform | None, tuple[LaunchTrace, ...]]

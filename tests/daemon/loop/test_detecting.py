@@ -92,7 +92,12 @@ def test_a_file_depends_on_what_was_looked_for_and_not_found(
 ) -> None:
     (place / "gemm/workload.py").unlink()
     file, _ = detector.look(GEMM, (place / GEMM).read_bytes(), PLATFORMS)
-    assert {GEMM, "gemm/workload.py", "gemm/gemm_naive_workload.py", "workload.py"} <= file.depends.keys()
+    assert {
+        GEMM,
+        "gemm/workload.py",
+        "gemm/gemm_naive_workload.py",
+        "workload.py",
+    } <= file.depends.keys()
 
 
 def test_the_line_of_a_kernel_is_where_it_is_defined(detector: Detector, place: Path) -> None:
