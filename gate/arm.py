@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gate.messages import CaseMade, Opened, Outputs, Prepared, Ran, Samples, Traced
+from gate.cases import Case
+from gate.messages import Opened, Outputs, Prepared, Ran, Samples, Traced
 from gate.pool import WorkerPool
 from gate.settings import DeadlineSettings
 from gate.values.artifact import BuildArtifact
 from gate.values.kernel import Kernel, Launch, SourceFile
-from gate.values.workload import Axes
+from gate.values.workload import shape_label
 from gate.worker_process import WorkerProcess
 
 
@@ -82,21 +83,35 @@ class Arm:
     pool: WorkerPool
     deadlines: DeadlineSettings
     exchange: Path
+    """Where its outputs are left: its own."""
     worker: WorkerProcess | None = None
     opened: Opened | None = None
     prepared: Prepared | None = None
     slowest_build_s: float = 0.0
     slowest_run_s: float = 0.0
+    built_for: set[str] = field(default_factory=set)
+    """Labels of the shapes it was built for, in this process or an earlier one."""
 
-    def start(self) -> None:
-        """Start a worker if none runs, and do not wait: two arms import their runtime at once."""
+    def fresh(self, name: str) -> Arm:
+        """The same kernel for a process of its own, with a folder `name` beside this arm's."""
+        return replace(
+            self,
+            exchange=self.exchange.parent / name,
+            worker=None,
+            opened=None,
+            prepared=None,
+            built_for=set(self.built_for),
+        )
+
+    def start(self, stop: threading.Event) -> None:
+        """Start a worker if none runs, and do not wait for it."""
         if self.worker is None or not self.worker.alive:
             self.close()
-            self.worker = self.pool.runner(self.kernel.language)
+            self.worker = self.pool.runner(self.kernel.language, stop)
 
     def open(self, stop: threading.Event) -> Opened:
         """Wait until the worker has taken the kernel on."""
-        self.start()
+        self.start(stop)
         if self.opened is None:
             request, limit_s = self.kernel.request(), self.deadlines.start_s
             self.opened = self._worker.call("open", request, Opened, limit_s, stop)
@@ -104,27 +119,27 @@ class Arm:
 
     def prepare(
         self,
-        axes: Axes,
-        made: CaseMade,
+        case: Case,
         mutates: Sequence[str],
         deadline_s: float,
         stop: threading.Event,
     ) -> Prepared:
         """Build for a case and place its inputs."""
         params = {
-            "axes": dict(axes),
-            "inputs": made.inputs,
-            "outputs": made.outputs,
+            "axes": dict(case.plan.axes),
+            "inputs": case.made.inputs,
+            "outputs": case.made.outputs,
             "mutates": list(mutates),
         }
         self.open(stop)
         self.prepared = self._worker.call("prepare", params, Prepared, deadline_s, stop)
         self.slowest_build_s = max(self.slowest_build_s, self.prepared.elapsed_s)
+        self.built_for.add(shape_label(case.plan.axes))
         return self.prepared
 
-    def run(self, deadline_s: float, stop: threading.Event) -> Ran:
-        """Launch once (twice for integer outputs) and get the outputs."""
-        params = {"folder": str(self.exchange / self.name)}
+    def run(self, slot: int, deadline_s: float, stop: threading.Event) -> Ran:
+        """Launch once (twice for integer outputs) and get the outputs, until the slot's next."""
+        params = {"folder": str(self.exchange / str(slot))}
         ran = self._worker.call("run", params, Ran, deadline_s, stop)
         self.slowest_run_s = max(self.slowest_run_s, ran.elapsed_s)
         return ran
@@ -140,11 +155,11 @@ class Arm:
 
     def outputs(self, stop: threading.Event) -> Outputs:
         """What the latest timed launch left."""
-        params = {"folder": str(self.exchange / f"{self.name}-timed")}
+        params = {"folder": str(self.exchange / "timed")}
         return self._worker.call("outputs", params, Outputs, self.deadlines.run_floor_s, stop)
 
     def close(self) -> None:
-        """End the worker. The next `open` starts a fresh one."""
+        """End the worker. The next `open` gets a fresh one."""
         if self.worker is not None:
             self.pool.end(self.worker)
         self.worker = self.opened = self.prepared = None

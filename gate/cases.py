@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from gate.messages import CaseMade
 from gate.values.workload import Axes, shape_label
 
 DISTRIBUTIONS = ("normal", "shifted", "wide", "structured")
@@ -29,6 +31,23 @@ class CasePlan:
         """`M=256 N=256, wide inputs`, as shown to people."""
         shape = shape_label(self.axes)
         return shape if self.distribution == "normal" else f"{shape}, {self.distribution} inputs"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case that was made: its inputs lie in files, and the oracle knows what is right."""
+
+    plan: CasePlan
+    slot: int
+    """Under which the oracle holds it; the next case in this slot takes its place."""
+    made: CaseMade
+
+    @property
+    def size_bytes(self) -> int:
+        """Of inputs and outputs together."""
+        files = [Path(each["file"]) for each in self.made.inputs if "file" in each]
+        outputs: int = sum(each["bytes"] for each in self.made.outputs)
+        return outputs + sum(file.stat().st_size for file in files)
 
 
 def screen_cases(shapes: Sequence[Axes], seed: int) -> list[CasePlan]:

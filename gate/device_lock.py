@@ -12,6 +12,9 @@ from pathlib import Path
 
 from gate.errors import Cancelled
 
+LOOK_AGAIN_S = 0.05
+NOTE_BYTES = 200
+
 
 def lock_path(configured: str) -> Path:
     """The configured file, or one for this user."""
@@ -19,18 +22,26 @@ def lock_path(configured: str) -> Path:
 
 
 @contextmanager
-def device_lock(path: Path, stop: threading.Event, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock. `waiting` is called once if another holds it. Raises Cancelled on stop."""
+def device_lock(
+    path: Path, doing: str, stop: threading.Event, waiting: Callable[[str], None]
+) -> Iterator[None]:
+    """Hold the lock, with a note in the file of who does what: `pid 123 times gemm_naive`.
+
+    `waiting` is told who holds it, if another does. Raises Cancelled on stop.
+    """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        told = False
+        told = ""
         while not _take(fd):
-            if not told:
-                waiting()
-                told = True
-            if stop.wait(0.05):
-                raise Cancelled("cancelled while waiting for the device")
+            holder = _holder(fd)
+            if holder != told:
+                waiting(holder)
+                told = holder
+            if stop.wait(LOOK_AGAIN_S):
+                raise Cancelled(f"cancelled while waiting for the device: {told}")
+        _write_note(fd, f"pid {os.getpid()} {doing}")
         yield
+        _write_note(fd, "")
     finally:
         os.close(fd)
 
@@ -41,3 +52,18 @@ def _take(fd: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _write_note(fd: int, note: str) -> None:
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, note.encode()[:NOTE_BYTES], 0)
+
+
+def _holder(fd: int) -> str:
+    """What the holder wrote; a note may be left of one that was killed, whose process is gone."""
+    note = os.pread(fd, NOTE_BYTES, 0).decode(errors="replace")
+    word, _, rest = note.partition(" ")
+    pid = rest.partition(" ")[0]
+    if word == "pid" and pid.isdigit() and Path(f"/proc/{pid}").exists():
+        return note
+    return "another process has it"

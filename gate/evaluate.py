@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gate.arm import Arm, StagedKernel, stage
 from gate.conclusion import Concluded
+from gate.correctness import Correctness
 from gate.errors import GateError
 from gate.evaluation import Evaluation, Findings
 from gate.inspection import Inspection
@@ -51,7 +52,7 @@ class Gate:
     """Evaluates candidates over one worktree, one call at a time; a second thread waits.
 
     Holds, between calls, an oracle with the latest workload, a worker with the latest baseline, and
-    a spare; `release_idle` gives them back.
+    the servers that fork workers; `release_idle` gives them back.
     """
 
     def __init__(self, root: Path, settings: GateSettings, scratch: Path) -> None:
@@ -75,9 +76,7 @@ class Gate:
         Raises EnvironmentLacks with what to install or set.
         """
         with self._busy:
-            if language not in self._platforms:
-                self._platforms[language] = ask_platform(self._pool, self._settings, language)
-            return self._platforms[language]
+            return self._platform(language)
 
     def inspect(self) -> Inspection:
         """What the kernels' interpreter and this machine have, for `klineage doctor`.
@@ -99,6 +98,7 @@ class Gate:
         Raises WorkloadError, EnvironmentLacks, Cancelled, and GateError if the kernel fails.
         """
         with self._busy:
+            self._platform(kernel.language)
             arm = self._baseline_arm(kernel)
             deadlines = self._settings.deadlines
             return trace_launches(arm, self._oracle, workload, deadlines, stop, progress)
@@ -123,7 +123,7 @@ class Gate:
         with self._busy:
             begun = time.monotonic()
             findings = self._findings(
-                baseline, candidate, workload, tier, begun + budget.wall_s, stop, progress
+                baseline, candidate, workload, platform, tier, begun + budget.wall_s, stop, progress
             )
         return Verdict(
             status=findings.status,
@@ -168,6 +168,7 @@ class Gate:
         baseline: Kernel,
         candidate: Candidate,
         workload: Workload,
+        platform: Platform,
         tier: Tier,
         until: float,
         stop: threading.Event,
@@ -180,8 +181,10 @@ class Gate:
                 raise reason
             kept = self._baseline_arm(baseline)
             arms = kept, self._candidate_arm(baseline, candidate, kept)
+            self._pool.expect(baseline.language.value, platform.can_run)
             evaluation = Evaluation(
                 workload=workload,
+                platform=platform,
                 oracle=self._oracle,
                 baseline=arms[0],
                 candidate=arms[1],
@@ -221,10 +224,13 @@ class Gate:
     def _judge(self, evaluation: Evaluation) -> None:
         findings = evaluation.findings
         try:
+            evaluation.progress("loading the workload")
             loaded = evaluation.load()
-            evaluation.correctness(loaded)
-            runner = evaluation.candidate.opened
-            if runner is None or not runner.can_time:
+            evaluation.progress("starting workers")
+            can_time = evaluation.open_both()
+            self._note_processes(findings, evaluation.candidate.kernel.language)
+            Correctness(evaluation, loaded, can_time).run()
+            if not can_time:
                 findings.check("profile", Outcome.NOT_RUN, "launches are interpreted here")
                 findings.message = "right on every case; not timed: no device for it here"
                 return
@@ -243,6 +249,15 @@ class Gate:
             if evaluation.candidate.opened is not None:
                 findings.trust = Trust(evaluation.candidate.opened.trust)
 
+    def _note_processes(self, findings: Findings, language: str) -> None:
+        refusal = self._pool.unforked.get(language)
+        if refusal is not None:
+            findings.check("fork server", Outcome.NOT_RUN, f"processes started singly: {refusal}")
+        else:
+            findings.check(
+                "fork server", Outcome.PASSED, "processes forked before any device opened"
+            )
+
     def _note_not_run(self, findings: Findings, tier: Tier) -> None:
         names = {check.name for check in findings.checks}
         for name in ("correctness", "profile"):
@@ -259,6 +274,13 @@ class Gate:
             "own session, file-size limit and a short environment; no namespaces, no Landlock",
         )
 
+    def _platform(self, language: Language) -> Platform:
+        if language not in self._platforms:
+            platform = ask_platform(self._pool, self._settings, language)
+            self._pool.expect(language.value, platform.can_run)
+            self._platforms[language] = platform
+        return self._platforms[language]
+
     # ---- arms ------------------------------------------------------------------------------
 
     def _baseline_arm(self, kernel: Kernel) -> Arm:
@@ -270,14 +292,16 @@ class Gate:
             self._forget_baseline()
             staged = self._stage(kernel, AS_IT_STANDS)
             deadlines = self._settings.deadlines
-            self._baseline = Arm("baseline", staged, self._pool, deadlines, self._exchange)
+            exchange = self._exchange / "baseline"
+            self._baseline = Arm("baseline", staged, self._pool, deadlines, exchange)
             self._baseline_key = key
         return self._baseline
 
     def _candidate_arm(self, kernel: Kernel, candidate: Candidate, baseline: Arm) -> Arm:
         """A kernel as it stands is one staged kernel, built once, in two arms."""
         staged = self._stage(kernel, candidate) if candidate.edits else baseline.kernel
-        return Arm("candidate", staged, self._pool, self._settings.deadlines, self._exchange)
+        exchange = self._exchange / "candidate"
+        return Arm("candidate", staged, self._pool, self._settings.deadlines, exchange)
 
     def _stage(self, kernel: Kernel, candidate: Candidate) -> StagedKernel:
         if kernel.launch is None:
@@ -293,9 +317,7 @@ class Gate:
         candidate.close()
         if candidate.kernel is not baseline.kernel:
             shutil.rmtree(candidate.kernel.folder, ignore_errors=True)
-        if tier is Tier.SCREEN:
-            self._pool.make_ready(candidate.kernel.language)
-        else:
+        if tier is not Tier.SCREEN:
             baseline.close()
 
     def _end_workers(self) -> None:

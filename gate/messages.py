@@ -53,6 +53,7 @@ class CaseMade(Reply, frozen=True):
     available: bool
     inputs: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
+    """`name`, `dtype`, `shape` and `bytes` of each."""
 
 
 class Controls(Reply, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gate.cases import CasePlan
+from gate.cases import Case, CasePlan
 from gate.messages import CaseMade, Controls, Judgement, Loaded, R
 from gate.pool import WorkerPool
 from gate.values.workload import Workload
@@ -25,14 +25,21 @@ class Oracle:
         self._worker: WorkerProcess | None = None
         self._digest = ""
         self.loaded: Loaded | None = None
+        self.loads = 0
+        """How often a worker took a workload on. It knows no case of before."""
 
-    def load(self, workload: Workload, deadline_s: float, stop: threading.Event) -> Loaded:
-        """Execute the workload's bytes unless they already are. Raises WorkerFailure, Cancelled."""
+    def load(
+        self, workload: Workload, language: str, deadline_s: float, stop: threading.Event
+    ) -> Loaded:
+        """Execute the workload's bytes unless they already are, in a worker of that language.
+
+        Raises WorkerFailure, EnvironmentLacks, Cancelled.
+        """
         alive = self._worker is not None and self._worker.alive
         if alive and self._digest == workload.digest and self.loaded is not None:
             return self.loaded
         self.close()
-        self._worker = self._pool.oracle()
+        self._worker = self._pool.oracle(language, stop)
         data = self._scratch / f"workload-{workload.digest[:16]}.py"
         data.write_bytes(workload.data)
         params = {
@@ -42,31 +49,45 @@ class Oracle:
         }
         self.loaded = self._worker.call("load", params, Loaded, deadline_s, stop)
         self._digest = workload.digest
+        self.loads += 1
         return self.loaded
 
-    def case(self, plan: CasePlan, deadline_s: float, stop: threading.Event) -> CaseMade:
-        """Make the inputs of a case, and work out what is right."""
+    def case(
+        self,
+        plan: CasePlan,
+        slot: int,
+        keep: Sequence[int],
+        deadline_s: float,
+        stop: threading.Event,
+    ) -> Case:
+        """Make the inputs of a case, and work out what is right.
+
+        Cases in the slots `keep` can still be judged afterwards; others are forgotten.
+        """
         params = {
             "axes": dict(plan.axes),
             "seed": plan.seed,
             "distribution": plan.distribution,
-            "folder": str(self._exchange / "inputs"),
+            "slot": slot,
+            "keep": list(keep),
+            "folder": str(self._exchange / "inputs" / str(slot)),
         }
-        return self._ask("case", params, CaseMade, deadline_s, stop)
+        return Case(plan, slot, self._ask("case", params, CaseMade, deadline_s, stop))
 
-    def controls(self, deadline_s: float, stop: threading.Event) -> Controls:
-        """Which trivial outputs the comparison of the present case accepts."""
-        return self._ask("controls", {}, Controls, deadline_s, stop)
+    def controls(self, case: Case, deadline_s: float, stop: threading.Event) -> Controls:
+        """Which trivial outputs the comparison of a case accepts."""
+        return self._ask("controls", {"slot": case.slot}, Controls, deadline_s, stop)
 
     def judge(
         self,
+        case: Case,
         outputs: Sequence[Mapping[str, Any]],
         original: bool,
         deadline_s: float,
         stop: threading.Event,
     ) -> Judgement:
-        """Compare outputs of the present case; the original's set the error budget."""
-        params = {"outputs": list(outputs), "original": original}
+        """Compare outputs of a case; the original's set the error budget."""
+        params = {"slot": case.slot, "outputs": list(outputs), "original": original}
         return self._ask("judge", params, Judgement, deadline_s, stop)
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
-"""Timing of two arms against each other: the schedule, and what is done around it.
+"""The profile stage: which pairs are timed at which shapes, and what that says.
 
-Which statistic decides is in gate/judgement.py. Here cells are measured, in blocks of ABBA or BAAB
-drawn at random, with one arm's worker idle while the other's is timed.
+Which statistic decides is in gate/judgement.py, how a pair is timed in gate/cells.py.
 """
 
 from __future__ import annotations
@@ -9,42 +8,28 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
+import shutil
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 
-from gate.arm import Arm
-from gate.cases import CasePlan
-from gate.conclusion import Concluded, of_kernel
+from gate.cells import Cells
+from gate.conclusion import Concluded
 from gate.device_lock import device_lock, lock_path
 from gate.evaluation import Evaluation
-from gate.interval import lower_quartile
 from gate.judgement import Block, ShapeResult, measured, status_of, undecided
 from gate.messages import Loaded
+from gate.pairs import Pair, Readiness
+from gate.room import pairs_at_once
 from gate.settings import ScreenSettings
-from gate.values.verdict import Outcome, Status
+from gate.values.verdict import Outcome
 from gate.values.workload import Axes, shape_label
-from gate.worker_process import WorkerFailure
 
 MIN_BLOCKS = 5
-MAX_LAUNCHES = 1000
-TIMING_FACTOR = 20.0
-"""A cell may take this many times what it was planned to."""
 
-
-def order(rng: random.Random) -> str:
-    """One block: A is the baseline, B the candidate."""
-    return rng.choice(("ABBA", "BAAB"))
-
-
-def launches_for(seconds_each: float, cell_ms: float) -> int:
-    """Launches that fill a cell: at least three, whose median sheds one that was disturbed, unless
-    three would take more than twice the cell."""
-    cell_s = cell_ms / 1000.0
-    filling = math.ceil(cell_s / max(seconds_each, 1e-7))
-    least = 3 if 3 * seconds_each <= 2 * cell_s else 1
-    return max(least, min(MAX_LAUNCHES, filling))
+OUT_OF_MEMORY = re.compile(r"out.of.(host.)?memory|MEM_OBJECT_ALLOCATION_FAILURE", re.IGNORECASE)
+"""How CUDA, torch, Triton, OpenCL and PoCL say it."""
 
 
 def another_block(done: int, elapsed_s: float, settings: ScreenSettings) -> bool:
@@ -65,23 +50,27 @@ class Profile:
         self._loaded = loaded
         # Not for secrecy: only so that no fixed order can favour an arm.
         self._rng = random.Random()  # noqa: S311
-        self._launches: dict[str, int] = {}
+        self._readiness = Readiness(evaluation, loaded, self._rng)
         self._cells: dict[str, str] = {}
         """By shape: how many launches a cell had."""
+        self._ready_s = self._timed_s = 0.0
 
     def screen(self) -> None:
         """Two warm workers, the first shape. The result goes into the findings."""
-        settings = self._evaluation.settings.screen
+        evaluation, settings = self._evaluation, self._evaluation.settings.screen
         axes = self._loaded.shapes[0]
+        pair = Pair(1, evaluation.baseline, evaluation.candidate)
         blocks: list[Block] = []
         with self._device():
-            self._prepare_both(axes)
+            self._prepare([pair], axes)
             begun = time.monotonic()
-            self._plan_cells(axes, settings.cell_ms)
+            cells = Cells(evaluation, pair, axes, settings.cell_ms, self._rng)
             while another_block(len(blocks), time.monotonic() - begun, settings):
-                self._evaluation.progress(f"timing block {len(blocks) + 1}")
-                blocks.append(self._block(axes))
-        self._check_timed(axes)
+                evaluation.progress(f"timing block {len(blocks) + 1}")
+                blocks.append(cells.block())
+            self._timed_s += time.monotonic() - begun
+        self._cells[shape_label(axes)] = cells.plan
+        self._readiness.check_timed([pair], axes)
         result = measured(axes, [[block] for block in blocks])
         others = len(self._loaded.shapes) - 1
         detail = "first shape only; `confirm` times the others" if others else "its only shape"
@@ -93,11 +82,11 @@ class Profile:
         minimum = self._evaluation.settings.minimum_gain
         units: list[list[list[Block]]] = [[] for _ in self._loaded.shapes]
         looks = 1
-        self._pairs(units, settings.processes)
+        self._look(units, settings.processes)
         results = self._results(units, looks)
         if undecided(results, minimum) and settings.processes_max > settings.processes:
             looks = 2
-            self._pairs(units, settings.processes_max - settings.processes)
+            self._look(units, settings.processes_max - settings.processes)
             results = self._results(units, looks)
         pairs = len(units[0])
         looked = "looked at once" if looks == 1 else "looked at twice"
@@ -109,126 +98,70 @@ class Profile:
             for axes, each in zip(self._loaded.shapes, units, strict=True)
         ]
 
-    def _pairs(self, units: Sequence[list[list[Block]]], count: int) -> None:
-        settings = self._evaluation.settings.confirm
-        for _ in range(count):
-            number = len(units[0]) + 1
-            # Held while a pair starts and builds too: that would disturb another daemon's timing.
-            with self._device():
-                self._restart()
-                for index, axes in enumerate(self._loaded.shapes):
-                    self._evaluation.progress(f"timing pair {number}: {shape_label(axes)}")
-                    self._prepare_both(axes)
-                    self._plan_cells(axes, settings.cell_ms)
-                    units[index].append([self._block(axes) for _ in range(settings.blocks)])
-                    self._check_timed(axes)
+    # ---- pairs ------------------------------------------------------------------------------
 
-    def _restart(self) -> None:
-        """Fresh processes, started in random order."""
-        arms = self._arms()
-        self._rng.shuffle(arms)
-        for arm in arms:
-            arm.close()
-            arm.start()
-        for arm in arms:
-            try:
-                arm.open(self._evaluation.stop)
-            except WorkerFailure as failure:
-                raise self._failure(arm, failure, "start", f"the {arm.name}") from failure
-
-    def _prepare_both(self, axes: Axes) -> None:
-        """New inputs in new buffers; both arms are right on them before they are timed."""
+    def _look(self, units: Sequence[list[list[Block]]], count: int) -> None:
+        """Time `count` more pairs, as many alive at once as there is room for."""
         evaluation = self._evaluation
-        plan = CasePlan(axes, evaluation.findings.new_seed())
-        made = evaluation.make_case(plan)
-        for arm in self._arms():
-            original = arm is evaluation.baseline
-            where = f"check before timing at {plan.label}"
+        exchange = evaluation.baseline.exchange.parent
+        room = pairs_at_once(count, evaluation.largest_case_bytes, evaluation.platform, exchange)
+        wanted = len(units[0]) + count
+        while (begun := len(units[0])) < wanted:
+            numbers = range(begun + 1, min(begun + room, wanted) + 1)
             try:
-                _, ran = evaluation.prepared(arm, axes, made, self._loaded)
-            except WorkerFailure as failure:
-                raise self._failure(arm, failure, "check before timing", plan.label) from failure
-            if not original:
-                evaluation.accept(ran, where)
-            elif not all(evaluation.judge(each, original=True).passed for each in ran.runs):
-                raise Concluded(Status.UNGATEABLE, f"the kernel as it stands is wrong: {where}")
+                timed = self._batch(numbers)
+            except Concluded as conclusion:
+                if room == 1 or not OUT_OF_MEMORY.search(conclusion.message):
+                    raise
+                evaluation.progress("memory is short: one pair at a time")
+                room = 1
+                continue
+            for shape, blocks in zip(units, timed, strict=True):
+                shape += blocks
 
-    def _check_timed(self, axes: Axes) -> None:
-        """What the timed launches left must be right too."""
-        evaluation = self._evaluation
-        where = f"check after timing at {shape_label(axes)}"
-        for arm in self._arms():
-            try:
-                left = arm.outputs(evaluation.stop)
-            except WorkerFailure as failure:
-                raise self._failure(
-                    arm, failure, "check after timing", shape_label(axes)
-                ) from failure
-            judgement = evaluation.judge(left.outputs, original=arm is evaluation.baseline)
-            if not judgement.passed or left.changed_inputs:
-                why = judgement.message or f"wrote to input {', '.join(left.changed_inputs)}"
-                evaluation.findings.check("timed outputs", Outcome.FAILED, f"{where}: {why}")
-                baseline = arm is evaluation.baseline and not evaluation.as_it_stands
-                status = Status.UNGATEABLE if baseline else Status.SUSPICIOUS
-                raise Concluded(status, f"{where}: {arm.name}: {why}")
-
-    def _plan_cells(self, axes: Axes, cell_ms: float) -> None:
-        """Launches a cell for each arm, from two short runs that also warm it up."""
-        for arm in self._arms():
-            launches = 1
-            for _ in range(2):
-                begun = time.monotonic()
-                self._time(arm, launches, axes)
-                # One launch more than asked for: the first is not counted.
-                each_s = (time.monotonic() - begun) / (launches + 1)
-                planned = launches_for(each_s, cell_ms)
-                launches = min(planned, 20)
-            self._launches[arm.name] = planned
-        counts = self._launches
-        self._cells[shape_label(axes)] = (
-            f"{counts['baseline']} and {counts['candidate']} launches a cell"
-        )
-
-    def _block(self, axes: Axes) -> Block:
-        cells: dict[str, list[float]] = {"A": [], "B": []}
-        arms = {"A": self._evaluation.baseline, "B": self._evaluation.candidate}
-        for letter in order(self._rng):
-            arm = arms[letter]
-            launches = self._launches[arm.name]
-            cells[letter].append(lower_quartile(self._time(arm, launches, axes)))
-        return Block((cells["A"][0], cells["A"][1]), (cells["B"][0], cells["B"][1]))
-
-    def _time(self, arm: Arm, launches: int, axes: Axes) -> list[float]:
-        evaluation = self._evaluation
-        floor_s = evaluation.deadlines.run_floor_s
-        limit_s = max(floor_s, TIMING_FACTOR * (launches + 1) * arm.slowest_run_s)
+    def _batch(self, numbers: range) -> list[list[list[Block]]]:
+        """The blocks of these pairs, by shape and pair."""
+        timed = []
+        pairs = [self._readiness.fresh(number) for number in numbers]
         try:
-            samples = arm.time(launches, evaluation.at_most(limit_s), evaluation.stop)
-        except WorkerFailure as failure:
-            raise self._failure(arm, failure, "timing", shape_label(axes)) from failure
-        if len(samples) != launches or not all(0.0 < s < math.inf for s in samples):
-            raise Concluded(
-                Status.SUSPICIOUS, f"{arm.name}: {len(samples)} times for {launches} launches"
-            )
-        return samples
+            # Held while they are prepared too: that would disturb another daemon's timing.
+            with self._device():
+                for axes in self._loaded.shapes:
+                    self._prepare(pairs, axes)
+                    begun = time.monotonic()
+                    timed.append([self._blocks(pair, axes) for pair in pairs])
+                    self._timed_s += time.monotonic() - begun
+                    self._readiness.check_timed(pairs, axes)
+        finally:
+            for pair in pairs:
+                pair.close()
+                for arm in pair.arms:
+                    shutil.rmtree(arm.exchange, ignore_errors=True)
+        return timed
 
-    def _failure(self, arm: Arm, failure: WorkerFailure, stage: str, label: str) -> Concluded:
-        conclusion = of_kernel(failure, stage, label)
-        if arm is self._evaluation.candidate:
-            return conclusion
-        return Concluded(
-            Status.UNGATEABLE, f"the kernel as it stands, {conclusion.message}", conclusion.log
-        )
+    def _prepare(self, pairs: Sequence[Pair], axes: Axes) -> None:
+        begun = time.monotonic()
+        self._readiness.prepare(pairs, axes)
+        self._ready_s += time.monotonic() - begun
+
+    def _blocks(self, pair: Pair, axes: Axes) -> list[Block]:
+        settings = self._evaluation.settings.confirm
+        self._evaluation.progress(f"timing pair {pair.number}: {shape_label(axes)}")
+        cells = Cells(self._evaluation, pair, axes, settings.cell_ms, self._rng)
+        self._cells[shape_label(axes)] = cells.plan
+        return [cells.block() for _ in range(settings.blocks)]
 
     def _device(self) -> AbstractContextManager[None]:
         evaluation = self._evaluation
         path = lock_path(evaluation.settings.device_lock)
         return device_lock(
-            path, evaluation.stop, partial(evaluation.progress, "waiting for the device")
+            path,
+            f"times {evaluation.candidate.kernel.entry}",
+            evaluation.stop,
+            lambda holder: evaluation.progress(f"waiting for the device: {holder}"),
         )
 
-    def _arms(self) -> list[Arm]:
-        return [self._evaluation.baseline, self._evaluation.candidate]
+    # ---- conclusion -------------------------------------------------------------------------
 
     def _conclude(self, results: Sequence[ShapeResult], processes: str, detail: str) -> None:
         evaluation = self._evaluation
@@ -250,5 +183,6 @@ class Profile:
         findings.check("timed outputs", Outcome.PASSED, "compared again after timing")
         first = results[0]
         noise = f"A/A noise {math.expm1(first.noise):.2%}"
-        findings.check("profile", Outcome.PASSED, f"{processes}, {detail}; {noise}; {load}")
+        cost = f"made ready in {self._ready_s:.1f} s, timed in {self._timed_s:.1f} s"
+        findings.check("profile", Outcome.PASSED, f"{processes}, {detail}; {noise}; {load}; {cost}")
         findings.status, findings.message = status_of(results, evaluation.settings.minimum_gain)

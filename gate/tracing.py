@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 
 from gate.arm import Arm
-from gate.cases import CasePlan
+from gate.cases import Case, CasePlan
 from gate.conclusion import NotRun, of_kernel, of_workload
 from gate.errors import GateError, WorkloadError
-from gate.messages import CaseMade, Loaded, Traced
+from gate.messages import Loaded, Traced
 from gate.oracle import Oracle
 from gate.settings import DeadlineSettings
 from gate.values.trace import ArgumentTrace, LaunchTrace
@@ -30,15 +30,18 @@ def trace_launches(
     Raises WorkloadError, EnvironmentLacks, Cancelled, and GateError if the kernel fails or no
     shape could be run.
     """
-    loaded = _load(oracle, workload, deadlines, stop)
+    loaded = _load(oracle, workload, arm.kernel.language, deadlines, stop)
     traces, not_run = [], ""
     for axes in loaded.shapes:
         plan = CasePlan(axes, seed=0)
         progress(f"tracing {arm.kernel.entry} at {plan.label}")
-        made = _make(oracle, workload, plan, deadlines, stop)
+        case = _make(oracle, workload, plan, deadlines, stop)
         try:
-            arm.prepare(axes, made, loaded.mutates, deadlines.original_s, stop)
-            arm.run(deadlines.original_s, stop)
+            opened = arm.open(stop)
+            arm.prepare(case, loaded.mutates, deadlines.original_s, stop)
+            if opened.can_time:
+                # Where launches are interpreted, building has told all there is to trace.
+                arm.run(case.slot, deadlines.original_s, stop)
             traces.append(_as_value(arm.trace(stop)))
         except WorkerFailure as failure:
             conclusion = of_kernel(failure, f"trace of {arm.kernel.entry}", plan.label)
@@ -51,10 +54,14 @@ def trace_launches(
 
 
 def _load(
-    oracle: Oracle, workload: Workload, deadlines: DeadlineSettings, stop: threading.Event
+    oracle: Oracle,
+    workload: Workload,
+    language: str,
+    deadlines: DeadlineSettings,
+    stop: threading.Event,
 ) -> Loaded:
     try:
-        return oracle.load(workload, deadlines.start_s, stop)
+        return oracle.load(workload, language, deadlines.start_s, stop)
     except WorkerFailure as failure:
         raise WorkloadError(of_workload(failure, workload.path).message) from failure
 
@@ -65,9 +72,9 @@ def _make(
     plan: CasePlan,
     deadlines: DeadlineSettings,
     stop: threading.Event,
-) -> CaseMade:
+) -> Case:
     try:
-        return oracle.case(plan, deadlines.reference_s, stop)
+        return oracle.case(plan, 0, (), deadlines.reference_s, stop)
     except WorkerFailure as failure:
         raise WorkloadError(of_workload(failure, workload.path).message) from failure
 

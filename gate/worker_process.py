@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
-import signal
-import subprocess
 import threading
 import time
 from collections.abc import Mapping
@@ -20,11 +18,11 @@ from typing import Any
 
 import msgspec
 
+from gate.child import Start, WorkerEnds, exit_text, has_ended
 from gate.errors import Cancelled
 from gate.messages import Envelope, Kind, R
 from gate.worker.framing import Decoder, FrameTooLong, encode
 
-ENTRY = Path(__file__).parent / "worker" / "__main__.py"
 TICK_S = 0.05
 READ_BYTES = 1 << 16
 
@@ -82,20 +80,8 @@ class Output:
 class WorkerProcess:
     """A running worker of one role."""
 
-    def __init__(
-        self,
-        role: str,
-        language: str,
-        python: str,
-        environment: Mapping[str, str],
-        folder: Path,
-        log_bytes: int,
-        file_bytes: int,
-    ) -> None:
-        """Start it, in a session of its own, with `folder` as its working directory.
-
-        `language` is what a runner imports while it waits for its first request, or empty. Raises OSError if the interpreter cannot be run.
-        """
+    def __init__(self, role: str, start: Start, folder: Path, log_bytes: int) -> None:
+        """Start it, with `folder` as its working directory. Raises what `start` raises."""
         self.role = role
         self.folder = folder
         self._log_bytes = log_bytes
@@ -106,24 +92,14 @@ class WorkerProcess:
         self._replies, reply_write = os.pipe()
         self._printed, printed_write = os.pipe()
         lifeline_read, self._lifeline = os.pipe()
-        passed = (request_read, reply_write, lifeline_read)
+        ends = WorkerEnds(request_read, reply_write, printed_write, lifeline_read)
         try:
-            self._process = subprocess.Popen(
-                [python, str(ENTRY), role, language, *map(str, passed), str(file_bytes)],
-                stdin=subprocess.DEVNULL,
-                stdout=printed_write,
-                stderr=printed_write,
-                pass_fds=passed,
-                start_new_session=True,
-                env=dict(environment),
-                cwd=folder,
-            )
-        except OSError:
-            for fd in (self._requests, self._replies, self._printed, self._lifeline):
-                os.close(fd)
+            self._child = start(ends)
+        except BaseException:
+            self._close_pipes()
             raise
         finally:
-            for fd in (*passed, printed_write):
+            for fd in (ends.requests, ends.replies, ends.printed, ends.lifeline):
                 os.close(fd)
         for fd in (self._requests, self._replies, self._printed):
             os.set_blocking(fd, False)
@@ -132,12 +108,12 @@ class WorkerProcess:
     @property
     def alive(self) -> bool:
         """Whether it can be asked."""
-        return self._open and self._process.poll() is None
+        return self._open and not has_ended(self._child)
 
     @property
     def pid(self) -> int:
         """Process id, which is also its process group's."""
-        return self._process.pid
+        return self._child.pid
 
     def call(
         self,
@@ -170,16 +146,17 @@ class WorkerProcess:
         except (msgspec.DecodeError, msgspec.ValidationError, FrameTooLong) as error:
             raise self._broken(method, str(error)) from error
 
-    def end(self) -> None:
-        """Kill it with its process group, and give the pipes back. Does nothing a second time."""
+    def end(self) -> int | None:
+        """Kill it with its process group, and give the pipes back; its exit code where it is known.
+
+        Does nothing a second time.
+        """
         if not self._open:
-            return
+            return None
         self._open = False
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        for fd in (self._requests, self._replies, self._printed, self._lifeline):
-            os.close(fd)
+        code = self._child.end()
+        self._close_pipes()
+        return code
 
     def _pump(
         self, frame: bytes, method: str, until: float, deadline_s: float, stop: threading.Event
@@ -189,8 +166,12 @@ class WorkerProcess:
             selector.register(self._requests, selectors.EVENT_WRITE)
             selector.register(self._replies, selectors.EVENT_READ)
             selector.register(self._printed, selectors.EVENT_READ)
+            # Wakes the loop; that it has ended is looked at below, after what it still said.
+            selector.register(self._child.process, selectors.EVENT_READ)
             while True:
                 for key, _ in selector.select(TICK_S):
+                    if key.fd == self._child.process:
+                        continue
                     if key.fd == self._requests:
                         pending = self._write(pending)
                         if not pending:
@@ -212,11 +193,10 @@ class WorkerProcess:
         if stop.is_set():
             self.end()
             raise Cancelled(f"cancelled during {method}")
-        if self._process.poll() is not None:
-            code = self._process.returncode
+        if has_ended(self._child):
             self._drain()
-            self.end()
-            raise WorkerDied(f"{_exit_text(code)} during {method}", self._output.text())
+            code = self.end()
+            raise WorkerDied(f"{exit_text(code)} during {method}", self._output.text())
         if time.monotonic() > until:
             self._drain()
             self.end()
@@ -246,8 +226,6 @@ class WorkerProcess:
         self.end()
         return WorkerDied(f"broke the protocol during {method}: {how}", self._output.text())
 
-
-def _exit_text(code: int) -> str:
-    if code < 0:
-        return f"killed by {signal.Signals(-code).name}"
-    return f"exited with status {code}"
+    def _close_pipes(self) -> None:
+        for fd in (self._requests, self._replies, self._printed, self._lifeline):
+            os.close(fd)

@@ -9,15 +9,30 @@ could spend precision that nobody offered.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .arrays import is_float, to_float64
 from .languages import Tensor
+from .namespace import elements, float64_beside, namespace_of, size_of
 
 CHUNK = 1 << 20
 """Elements compared at a time: 8 MiB of float64."""
+
+SMALLEST = float(np.finfo(np.float64).tiny)
+
+LARGEST = {
+    "float64": float(np.finfo(np.float64).max),
+    "float32": float(np.finfo(np.float32).max),
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float8_e4m3fn": 448.0,
+    "float8_e5m2": 57344.0,
+}
+"""Largest finite value of a dtype."""
 
 DEFAULT_RTOL = {
     "float64": 1e-10,
@@ -92,96 +107,98 @@ def within_budget(error: float, original_error: float, dtype: str) -> bool:
     return error <= max(ERROR_GROWTH * original_error, ERROR_FLOOR[dtype])
 
 
-def root_mean_square(expected: np.ndarray) -> float:
+def root_mean_square(expected: Any) -> float:
     """Over the finite elements; 0 if there are none."""
+    xp = namespace_of(expected)
     total, count = 0.0, 0
     for part in _chunks(expected):
-        finite = part[np.isfinite(part)]
-        total += float(np.dot(finite, finite))
-        count += finite.size
+        finite = xp.isfinite(part)
+        total += float((xp.where(finite, part, 0.0) ** 2).sum())
+        count += int(finite.sum())
     return math.sqrt(total / count) if count else 0.0
 
 
 def compare(
     name: str,
     actual: Tensor,
-    expected: np.ndarray,
+    expected: Any,
     dtype: str,
     declared: dict[str, float] | None,
+    rms: float | None = None,
 ) -> Difference:
     """`expected` holds float64 (or, for integers, the dtype itself); shapes and dtypes must match.
 
+    It is numpy's or torch's, and is compared where it is. `rms` is its root mean square, if known.
     NaN equals only an expected NaN, infinity only an expected infinity of the same sign, where an
     expected value too large for the dtype counts as infinity.
     """
-    if actual.array.shape != expected.shape or actual.dtype != dtype:
+    shape, size = tuple(expected.shape), size_of(expected)
+    if actual.array.shape != shape or actual.dtype != dtype:
         got = f"{actual.dtype}{list(actual.array.shape)}"
-        whole = f"{name} is {got}, expected {dtype}{list(expected.shape)}"
-        return Difference(name, expected.size, expected.size, math.inf, math.inf, whole)
+        whole = f"{name} is {got}, expected {dtype}{list(shape)}"
+        return Difference(name, size, size, math.inf, math.inf, whole)
     floating = is_float(dtype)
-    rms = root_mean_square(expected) if floating else 0.0
-    tolerance = tolerance_for(dtype, rms, declared)
+    if floating and rms is None:
+        rms = root_mean_square(expected)
+    tolerance = tolerance_for(dtype, rms or 0.0, declared)
     wrong, max_abs, worst_error, worst_index = 0, 0.0, 0.0, -1
     flat = np.ascontiguousarray(actual.array).reshape(-1)
-    reference = np.ascontiguousarray(expected).reshape(-1)
-    for start in range(0, reference.size, CHUNK):
-        part = slice(start, start + CHUNK)
-        if floating:
-            have = to_float64(Tensor(dtype, flat[part]))
-            want = _rounded_to_infinity(reference[part], dtype)
-            bad, gap, error = _float_gap(have, want, tolerance, rms)
-        else:
-            bad = flat[part] != reference[part]
-            gap = np.abs(flat[part].astype(np.float64) - reference[part].astype(np.float64))
-            error = bad.astype(np.float64)
-        wrong += int(np.count_nonzero(bad))
-        max_abs = max(max_abs, float(gap.max(initial=0.0)))
-        at = int(error.argmax()) if error.size else 0
-        if error.size and float(error[at]) > worst_error:
+    for start, want in zip(range(0, size, CHUNK), _chunks(expected), strict=True):
+        have = Tensor(dtype, flat[start : start + CHUNK])
+        gaps = _float_gap(have, want, tolerance, rms or 0.0) if floating else _gap(have.array, want)
+        bad, gap, error = gaps
+        wrong += int(bad.sum())
+        max_abs = max(max_abs, float(gap.max()))
+        at = int(error.argmax())
+        if float(error[at]) > worst_error:
             worst_error, worst_index = float(error[at]), start + at
-    first = _element(name, flat, reference, expected.shape, worst_index, dtype)
-    return Difference(name, wrong, reference.size, max_abs, worst_error, first)
+    first = _element(name, flat, expected, worst_index, dtype)
+    return Difference(name, wrong, size, max_abs, worst_error, first)
+
+
+def _gap(have: np.ndarray, want: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As `_float_gap`, for integers: what is not equal is wrong."""
+    bad = have != want
+    gap = np.abs(have.astype(np.float64) - want.astype(np.float64))
+    return bad, gap, bad.astype(np.float64)
 
 
 def _float_gap(
-    have: np.ndarray, want: np.ndarray, tolerance: Tolerance, rms: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    actual: Tensor, expected: Any, tolerance: Tolerance, rms: float
+) -> tuple[Any, Any, Any]:
     """Wrong elements, absolute gaps and relative errors; the latter infinite where no number fits."""
+    xp = namespace_of(expected)
+    have = float64_beside(actual, expected)
     with np.errstate(invalid="ignore", over="ignore"):
-        gap = np.abs(have - want)
-        same = (have == want) | (np.isnan(have) & np.isnan(want))
-        finite = np.isfinite(have) & np.isfinite(want)
-        gap = np.where(same, 0.0, np.where(finite, gap, np.inf))
-        bad = gap > tolerance.atol + tolerance.rtol * np.where(finite, np.abs(want), 0.0)
-        scale = np.where(finite, np.abs(want), 0.0) + rms
-        error = np.where(gap == 0.0, 0.0, gap / np.maximum(scale, np.finfo(np.float64).tiny))
+        want = _rounded_to_infinity(expected, actual.dtype)
+        gap = xp.abs(have - want)
+        same = (have == want) | (xp.isnan(have) & xp.isnan(want))
+        finite = xp.isfinite(have) & xp.isfinite(want)
+        gap = xp.where(same, 0.0, xp.where(finite, gap, math.inf))
+        magnitude = xp.where(finite, xp.abs(want), 0.0)
+        bad = gap > tolerance.atol + tolerance.rtol * magnitude
+        scale = xp.clip(magnitude + rms, SMALLEST, None)
+        error = xp.where(gap == 0.0, 0.0, gap / scale)
     return bad, gap, error
 
 
-def _rounded_to_infinity(want: np.ndarray, dtype: str) -> np.ndarray:
-    largest = {
-        "float64": np.finfo(np.float64).max,
-        "float32": float(np.finfo(np.float32).max),
-        "float16": 65504.0,
-        "bfloat16": 3.3895313892515355e38,
-        "float8_e4m3fn": 448.0,
-        "float8_e5m2": 57344.0,
-    }[dtype]
-    return np.where(np.abs(want) > largest, np.sign(want) * np.inf, want)
+def _rounded_to_infinity(want: Any, dtype: str) -> Any:
+    xp = namespace_of(want)
+    return xp.where(xp.abs(want) > LARGEST[dtype], xp.sign(want) * math.inf, want)
 
 
-def _element(
-    name: str, flat: np.ndarray, reference: np.ndarray, shape: tuple[int, ...], at: int, dtype: str
-) -> str:
+def _element(name: str, flat: np.ndarray, expected: Any, at: int, dtype: str) -> str:
     if at < 0:
         return ""
-    where = ", ".join(str(int(i)) for i in np.unravel_index(at, shape)) if shape else ""
+    index = tuple(int(i) for i in np.unravel_index(at, tuple(expected.shape)))
+    where = ", ".join(map(str, index))
     if not is_float(dtype):
-        return f"{name}[{where}] = {flat[at]}, expected {reference[at]}"
+        return f"{name}[{where}] = {flat[at]}, expected {expected[index]}"
     have = to_float64(Tensor(dtype, flat[at : at + 1]))[0]
-    return f"{name}[{where}] = {have:.9g}, expected {reference[at]:.9g}"
+    return f"{name}[{where}] = {have:.9g}, expected {float(expected[index]):.9g}"
 
 
-def _chunks(array: np.ndarray) -> list[np.ndarray]:
-    flat = array.reshape(-1)
-    return [flat[start : start + CHUNK] for start in range(0, flat.size, CHUNK)]
+def _chunks(array: Any) -> Iterator[Any]:
+    flat = elements(array)
+    for start in range(0, size_of(array), CHUNK):
+        yield flat[start : start + CHUNK]

@@ -9,7 +9,8 @@ import numpy as np
 
 from .arrays import CARRIERS, is_float, to_float64
 from .distributions import redraw
-from .languages import Input, Tensor
+from .languages import Input, Tensor, TensorSpec
+from .namespace import is_tensor, namespace_of
 from .problems import WorkloadProblem
 
 
@@ -23,7 +24,7 @@ def to_input(name: str, value: Any, source: str = "make_inputs") -> Input:
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         forward = value if min(value.strides, default=0) >= 0 else value.copy()
         return Tensor(forward.dtype.name, forward)
-    if type(value).__module__.partition(".")[0] == "torch":
+    if is_tensor(value):
         return _from_torch(value)
     raise WorkloadProblem(
         f"{source}: {name}: expected an array, a tensor or a number, got {type(value).__name__} "
@@ -32,9 +33,25 @@ def to_input(name: str, value: Any, source: str = "make_inputs") -> Input:
 
 
 def to_output(value: Any) -> Tensor:
-    """A reference's output as a tensor."""
+    """A reference's output as a tensor on the host."""
     output = to_input("output", value, "the reference")
     return output if isinstance(output, Tensor) else Tensor("float64", np.asarray(output))
+
+
+def spec_of(value: Any) -> TensorSpec:
+    """Dtype and shape of a reference's output."""
+    if is_tensor(value):
+        return TensorSpec(str(value.dtype).removeprefix("torch."), tuple(value.shape))
+    output = to_output(value)
+    return TensorSpec(output.dtype, output.array.shape)
+
+
+def exact(value: Any) -> Any:
+    """An output to compare with: floats in float64 where they are, what must be equal on the host."""
+    if is_tensor(value) and value.is_floating_point():
+        return value.detach().double()
+    output = to_output(value)
+    return to_float64(output) if is_float(output.dtype) else output.array
 
 
 def _from_torch(value: Any) -> Tensor:
@@ -51,20 +68,16 @@ def widened(value: Any) -> Any:
     """A private copy for the reference, floats in float64."""
     if isinstance(value, np.ndarray):
         return value.astype(np.float64) if value.dtype.kind == "f" else value.copy()
-    if hasattr(value, "is_floating_point"):
+    if is_tensor(value):
         return value.double() if value.is_floating_point() else value.clone()
     return value
 
 
 def copied(value: Any) -> Any:
     """A private copy, as it is."""
-    return (
-        value.clone()
-        if hasattr(value, "is_floating_point")
-        else np.copy(value)
-        if isinstance(value, np.ndarray)
-        else value
-    )
+    if is_tensor(value):
+        return value.clone()
+    return np.copy(value) if isinstance(value, np.ndarray) else value
 
 
 def redrawn(made: Mapping[str, Any], distribution: str, seed: int) -> dict[str, Any] | None:
@@ -74,26 +87,28 @@ def redrawn(made: Mapping[str, Any], distribution: str, seed: int) -> dict[str, 
     inputs: dict[str, Any] = {}
     changed = False
     for index, (name, value) in enumerate(made.items()):
-        tensor = to_input(name, value)
-        if isinstance(tensor, Tensor) and is_float(tensor.dtype):
-            new = redraw(to_float64(tensor), distribution, seed + index)
-            inputs[name] = _like(value, new)
+        if _is_floating(value):
+            inputs[name] = _like(value, redraw(exact(value), distribution, seed + index))
             changed = True
         else:
             inputs[name] = value
     return inputs if changed else None
 
 
-def _like(value: Any, new: np.ndarray) -> Any:
+def _is_floating(value: Any) -> bool:
+    if is_tensor(value):
+        return bool(value.is_floating_point())
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def _like(value: Any, new: Any) -> Any:
     """`new` in the type, dtype, strides and device of `value`."""
     if isinstance(value, np.ndarray):
         with np.errstate(over="ignore"):
             made = np.empty_like(value)
             made[...] = new
         return made
-    import torch
-
-    return torch.empty_like(value).copy_(torch.from_numpy(np.ascontiguousarray(new)))
+    return namespace_of(value).empty_like(value).copy_(new)
 
 
 def in_form_of(tensor: Tensor, like: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
@@ -103,19 +104,37 @@ def test_output_keeps_both_ends() -> None:
 
 
 def test_the_device_lock_waits_and_can_be_cancelled(tmp_path: Path) -> None:
-    stop, waits = threading.Event(), []
+    stop, told = threading.Event(), []
 
-    def waiting() -> None:
-        waits.append(1)
+    def waiting(holder: str) -> None:
+        told.append(holder)
         stop.set()
 
     with (
-        device_lock(tmp_path / "lock", threading.Event(), lambda: None),
-        pytest.raises(Cancelled),
-        device_lock(tmp_path / "lock", stop, waiting),
+        device_lock(tmp_path / "lock", "times gemm", threading.Event(), told.append),
+        pytest.raises(Cancelled, match="times gemm"),
+        device_lock(tmp_path / "lock", "times scale", stop, waiting),
     ):
         pass
-    assert waits == [1]
+    assert told == [f"pid {os.getpid()} times gemm"]
+
+
+def test_the_note_of_a_daemon_that_was_killed_is_not_told(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (tmp_path / "lock").write_text(f"pid {gone.pid} times gemm")
+    stop, told = threading.Event(), []
+
+    def waiting(holder: str) -> None:
+        told.append(holder)
+        stop.set()
+
+    with (tmp_path / "lock").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(Cancelled), device_lock(tmp_path / "lock", "", stop, waiting):
+            pass
+
+    assert told == ["another process has it"]
 
 
 def test_what_a_dead_daemon_left_in_shared_memory_is_removed(tmp_path: Path) -> None:
@@ -199,7 +218,7 @@ def test_a_worker_dies_with_its_parent_even_in_an_endless_launch(tmp_path: Path)
         from gate.pool import WorkerPool
         from gate.settings import GateSettings
         folder = Path({str(tmp_path)!r})
-        worker = WorkerPool(GateSettings(), folder / "scratch", os.environ).oracle()
+        worker = WorkerPool(GateSettings(), folder / "scratch", os.environ).oracle("opencl")
         params = {{"path": str(folder / "w.py"), "data": str(folder / "w.py"), "root": str(folder)}}
         worker.call("load", params, Loaded, 60.0, threading.Event())
         """

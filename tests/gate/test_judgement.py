@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gate.cells import launches_for, order
 from gate.judgement import Block, latency_text, measured, status_of, threshold, undecided
-from gate.profile import another_block, launches_for, order
+from gate.profile import another_block
 from gate.settings import ScreenSettings
 from gate.values.verdict import Status
 

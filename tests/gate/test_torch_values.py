@@ -66,12 +66,15 @@ def test_the_oracle_judges_bfloat16(tmp_path: Path) -> None:
     path = str(tmp_path / "w.py")
     loaded = oracle.load({"path": path, "data": path, "root": str(tmp_path)})
     case = {"axes": {"rows": 3, "cols": 4}, "seed": 5, "distribution": "normal"}
+    case |= {"slot": 0, "keep": []}
 
     made = oracle.case({**case, "folder": str(tmp_path / "inputs")})
 
     assert loaded["reference"] == "torch"
-    assert made["outputs"] == [{"name": "output", "dtype": "bfloat16", "shape": [3, 4]}]
-    assert oracle.controls({}) == {"fooled_by": []}
+    assert made["outputs"] == [
+        {"name": "output", "dtype": "bfloat16", "shape": [3, 4], "bytes": 24}
+    ]
+    assert oracle.controls({"slot": 0}) == {"fooled_by": []}
 
     right = torch.softmax(
         in_form_of(
@@ -83,5 +86,5 @@ def test_the_oracle_judges_bfloat16(tmp_path: Path) -> None:
         output = to_input("output", (right * factor).to(torch.bfloat16))
         write_array(tmp_path / "out", output)
         outputs = [{"name": "output", "file": str(tmp_path / "out")}]
-        judged = oracle.judge({"outputs": outputs, "original": True})
+        judged = oracle.judge({"slot": 0, "outputs": outputs, "original": True})
         assert judged["passed"] is passed

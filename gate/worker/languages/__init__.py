@@ -2,8 +2,7 @@
 
 A runner lives in a candidate (or baseline) worker. It sees inputs and the shapes of outputs, never
 expected values, tolerances, seeds or the verdict. To add a language, add a file here with its name
-that has `open_runner(source, scratch, device) -> Runner` and `report_device(device) -> DeviceReport`,
-and name it in `LANGUAGES`.
+that has the functions of `LanguageModule`, and name it in `LANGUAGES`.
 """
 
 from __future__ import annotations
@@ -163,6 +162,14 @@ class LanguageModule(Protocol):
     def open_runner(self, source: Source, scratch: Path, device: str) -> Runner:
         """A runner for the kernel. `scratch` is this worker's own folder (caches belong there);
         `device` selects a device as the settings write it, empty for the language's default."""
+        ...
+
+    def preload(self, here: bool) -> None:
+        """Import what launches need, besides this file, so that forks of this process have it.
+
+        Opens no device and starts no thread: neither survives a fork. `here`: launches run on a
+        device of this machine, and are not interpreted.
+        """
         ...
 
     def report_device(self, device: str) -> DeviceReport:

@@ -20,10 +20,10 @@ import numpy as np
 import pyopencl as cl
 
 from ..arrays import carrier
-from ..pocl_cpu import name_host_cpu
+from ..pocl_cpu import built_for_host
 from . import BuildFailed, Built, Case, DeviceReport, LaunchFailed, Source, Tensor
 from .opencl_buffer import GuardedBuffer
-from .opencl_device import choose_device, is_pocl_cpu, report
+from .opencl_device import choose_device, report
 from .opencl_launch import NdRange, Parameter, launch_at, scalar, unbindable
 
 LOG_CHARACTERS = 16_384
@@ -33,6 +33,10 @@ def open_runner(source: Source, scratch: Path, device: str) -> OpenClRunner:
     """A runner for one kernel; see `Runner`."""
     keep_caches_in(scratch)
     return OpenClRunner(source, scratch, choose_device(device))
+
+
+def preload(here: bool) -> None:
+    """Nothing besides: pyopencl is imported with this file, and a platform has threads."""
 
 
 def report_device(device: str) -> DeviceReport:
@@ -58,8 +62,6 @@ class OpenClRunner:
         self._source = source
         self._includes = scratch / "includes"
         self._device = device
-        if is_pocl_cpu(device):
-            name_host_cpu(device)
         self._context = cl.Context([device])
         self._queue = cl.CommandQueue(
             self._context, properties=cl.command_queue_properties.PROFILING_ENABLE
@@ -163,12 +165,14 @@ class OpenClRunner:
     def _program(self, options: str) -> Any:
         if options not in self._programs:
             text = self._source.locate(self._source.path).read_bytes().decode(errors="replace")
-            program = cl.Program(self._context, text)
+            words = self._build_options(options)
             try:
-                program.build(options=self._build_options(options), cache_dir=False)
+                self._programs[options], _ = built_for_host(
+                    self._device,
+                    lambda: cl.Program(self._context, text).build(words, cache_dir=False),
+                )
             except cl.Error as error:
                 raise BuildFailed(self._readable(str(error))) from error
-            self._programs[options] = program
         return self._programs[options]
 
     def _build_options(self, options: str) -> list[str]:

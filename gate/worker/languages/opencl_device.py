@@ -7,10 +7,12 @@ from typing import Any
 
 import pyopencl as cl
 
-from ..pocl_cpu import name_host_cpu
+from ..pocl_cpu import built_for_host
+from ..problems import EnvironmentProblem
 from . import DeviceReport
 
 POCL = "Portable Computing Language"
+PROBE = "__kernel void probe(void) {}"
 
 
 def choose_device(wanted: str) -> Any:
@@ -50,8 +52,7 @@ def report(device: Any) -> DeviceReport:
         "opencl": device.version,
         "platform": device.platform.version,
     }
-    named = name_host_cpu(device) if is_pocl_cpu(device) else ""
-    if named:
+    if named := probe_build(device):
         toolchain["cpu"] = named
     return DeviceReport(
         name=platform_name(device),
@@ -76,6 +77,20 @@ def report(device: Any) -> DeviceReport:
         toolchain=toolchain,
         can_run=True,
     )
+
+
+def probe_build(device: Any) -> str:
+    """Build an empty kernel: a compiler that cannot is found out before a kernel is blamed.
+
+    Returns the name that PoCL's CPU had to be given, or nothing. Raises EnvironmentProblem.
+    """
+    context = cl.Context([device])
+    try:
+        _, named = built_for_host(device, lambda: cl.Program(context, PROBE).build(cache_dir=False))
+    except cl.Error as error:
+        log = " ".join(str(error).split())
+        raise EnvironmentProblem(f"{device.name} builds no kernel at all: {log}"[:500]) from error
+    return named
 
 
 def platform_name(device: Any) -> str:

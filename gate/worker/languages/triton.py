@@ -6,6 +6,7 @@ compiled for a target in a child process, and nothing is timed.
 
 from __future__ import annotations
 
+import importlib
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,12 @@ def open_runner(source: Source, scratch: Path, device: str) -> Runner:
     return CudaTriton(source, target.cuda_device)
 
 
+def preload(here: bool) -> None:
+    """Triton, where it will launch; an interpreter has to be chosen before it is imported."""
+    if here:
+        importlib.import_module("triton.compiler.code_generator")
+
+
 def report_device(device: str) -> DeviceReport:
     """The platform `open_runner` would run on. Raises LookupError for a GPU that is not here."""
     return report_target(select_target(device))
@@ -110,7 +117,7 @@ class CudaTriton:
         made = {key: binary_of(compiled) for key, compiled in by_kernel.items()}
         binaries = [made[id(launch.compiled)] for launch in launches]
         own = made[id(self._launches[0].compiled)]
-        self._timer = LaunchTimer(call, self._wrapper.restore)
+        self._timer = None  # its calibration launches: only where something is timed
         self._wrapper.restore()
         return built(own, launches, binaries, _host(self._wrapper))
 
@@ -147,7 +154,7 @@ class CudaTriton:
             ]
         del poisoned
         if self._timer is None:
-            raise RuntimeError("prepare comes first")
+            self._timer = LaunchTimer(self._wrapper.bound(), self._wrapper.restore)
         samples_us, self._result = self._timer.samples_us(launches)
         return samples_us
 
