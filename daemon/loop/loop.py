@@ -64,6 +64,7 @@ class Loop:
         self._scan_found: set[str] = set()
         self._unranked: dict[str, None] = {}
         self._rank_some = asyncio.Event()
+        self._looking: set[asyncio.Task[None]] = set()
         self.gating: Gating
         """Set once by whoever builds both; each needs the other."""
 
@@ -87,6 +88,8 @@ class Loop:
 
     def close(self) -> None:
         """End the analysis thread."""
+        for looking in self._looking:
+            looking.cancel()
         self._thread.shutdown()
 
     async def deliver(self, batch: Batch) -> None:
@@ -111,15 +114,22 @@ class Loop:
     async def refresh(self, paths: Iterable[str]) -> None:
         """Read files from disk now, with what is known to belong to them, and do what a save of
         those that changed would do."""
-        listed = list(paths)
-        read = dict.fromkeys(listed)
-        for path in listed:
+        # Not in the caller's own task: a client that leaves would leave half a look behind, which
+        # the watcher, finding the bytes known, would not make good.
+        looking = asyncio.create_task(self._refresh(list(paths)), name="looking")
+        self._looking.add(looking)
+        looking.add_done_callback(self._looking.discard)
+        await asyncio.shield(looking)
+
+    async def _refresh(self, paths: Sequence[str]) -> None:
+        read = dict.fromkeys(paths)
+        for path in paths:
             if path in self._board.files:
                 # A workload may have been saved so lately that the watcher has not told of it.
                 read |= dict.fromkeys(sorted(self._board.files[path].depends))
         async with self._one_at_a_time:
             changed = await self._take([self._read(path) for path in read])
-            self._tell(await self._rank(listed))
+            self._tell(await self._rank(paths))
         self.gating.drop_stale()
         for id in changed:
             self.gating.want(id)
@@ -243,7 +253,12 @@ class Loop:
             if path in self._board.files
             for state in map(self._board.kernels.__getitem__, self._board.files[path].kernels)
         ]
-        for state in await self._in_thread(self._rank_each, asked) if asked else ():
+        try:
+            states = await self._in_thread(self._rank_each, asked) if asked else []
+        except asyncio.CancelledError:
+            self._rank_later(chosen)  # whoever asked has left; they are still to be ranked
+            raise
+        for state in states:
             settled = ranked(self._settling.settle(s, state) for s in state.suggestions)
             self._board.place(replace(state, suggestions=settled))
         return [state.id for state, _, _ in asked]

@@ -293,3 +293,31 @@ async def test_requests_about_a_kernel_wait_for_the_look_that_is_under_way(
             assert b"total" in parts.kernel().kernel.file(GEMM).data
             assert parts.with_candidate()
             await delivering
+
+
+async def test_a_client_that_leaves_leaves_no_half_a_look_behind(place: Path, state: Path) -> None:
+    add_gemm(place)
+    async with running(place, state) as parts:
+        await parts.save(GEMM)
+        await parts.until_idle()
+        (place / GEMM).write_text(NAIVE.replace("acc", "total"))
+        async with asking(parts.handlers.suggest(Suggest(GEMM))) as leaving:
+            leaving.cancel()
+        await parts.until(lambda: b"total" in parts.kernel().kernel.file(GEMM).data)
+        await parts.save(GEMM)
+        await parts.until_idle()
+        assert paths_of(parts.heard("file.changed")) == [GEMM, GEMM]
+        assert parts.suggestion(FASTEST).is_confirmed_faster
+
+
+async def test_a_client_that_leaves_while_a_kernel_is_ranked_leaves_it_to_be_ranked(
+    place: Path, state: Path
+) -> None:
+    paths = [f"k{number}.cl" for number in range(40)]
+    for number, path in enumerate(paths):
+        (place / path).write_text(NAIVE.replace("acc", f"acc{number}"))
+    async with running(place, state, trusted=False) as parts:
+        await parts.scan()
+        async with asking(parts.loop.ranked(paths)) as leaving:
+            leaving.cancel()
+        await parts.until(lambda: all(state.suggestions for state in parts.board.kernels.values()))
