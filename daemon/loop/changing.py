@@ -49,8 +49,23 @@ class Changing:
 
     async def apply(self, request: Apply) -> Applied:
         """Apply a suggestion confirmed faster for the code as it is on disk now."""
-        if request.key and (before := self._changes.done_with(request.key)):
-            return Applied(entry=entry_view(before), message=f"applied already: entry {before.id}")
+        if done := self._done_with(request.key):
+            return done
+        try:
+            return await self._apply(request)
+        except (NotConfirmed, NotFound, Stale):
+            # The same request may have come twice, and the other have been carried out meanwhile.
+            if done := self._done_with(request.key):
+                return done
+            raise
+
+    def _done_with(self, key: str) -> Applied | None:
+        change = self._changes.done_with(key) if key else None
+        if change is None:
+            return None
+        return Applied(entry=entry_view(change), message=f"applied already: entry {change.id}")
+
+    async def _apply(self, request: Apply) -> Applied:
         suggestion, state = await self._current(request.suggestion)
         verdict = suggestion.verdict
         if suggestion.stage == "rejected":
