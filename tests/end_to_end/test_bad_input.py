@@ -216,6 +216,16 @@ def test_a_workload_that_is_merely_untidy_is_gated_all_the_same(
     assert shared.json("gate", name, "--tier", "screen")["status"] == "tie"
 
 
+def test_a_workload_saved_a_moment_ago_is_the_one_that_judges(shared: Person, folder: Path) -> None:
+    workload = folder / "workload.py"
+    name = str((folder / "gemm_naive.cl").relative_to(shared.root))
+    good = workload.read_text()
+    for text, status in ((good + "\nraise RuntimeError\n", "ungateable"), (good, "tie")):
+        workload.write_text(text)
+        verdict = shared.json("gate", name, "--tier", "screen", expect=None)
+        assert verdict["status"] == status, verdict
+
+
 def test_a_workload_that_does_not_parse_is_named_instead_of_missed(
     shared: Person, folder: Path
 ) -> None:

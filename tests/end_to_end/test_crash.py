@@ -13,7 +13,10 @@ import random
 import shutil
 import signal
 import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from person import ONE_SKILL, QUICK, Person, living, processes_under, wait_for_end
@@ -158,18 +161,32 @@ async def crash_once(person: Person, told: Told, chance: random.Random, number: 
     moment = chance.choice(list(MOMENTS))
     delay_s = chance.uniform(0.0, MOMENTS[moment])
     told.kills.append(f"{delay_s * 1e3:.0f} ms after `{moment}`")
-    client = await Client.connect(person.root)
-    victim = Victim(client, moment, delay_s)
-    await client.call("subscribe", Subscribe())
-    listening = asyncio.create_task(victim.listen())
-    with pytest.raises(ConnectionLost):
-        await turns(person, victim, told, number)
-    await listening  # ends with the connection
-    await client.close()
-    wait_for_end([client.hello.pid], WORKERS_END_S)
+    async with connected(person) as client:
+        victim = Victim(client, moment, delay_s)
+        await client.call("subscribe", Subscribe())
+        listening = asyncio.create_task(victim.listen())
+        with pytest.raises(ConnectionLost):
+            await turns(person, victim, told, number)
+        await listening  # ends with the connection
+    bury(client.hello.pid)
     assert_each_old_or_new(person, told)
     wait_for_end(processes_under(person.home), WORKERS_END_S)
-    await check_next_life(person, told)
+    await check_next_life(person, told, client.hello.pid)
+
+
+@asynccontextmanager
+async def connected(person: Person) -> AsyncIterator[Client]:
+    """A client of their daemon, which is started if it does not run."""
+    client = await Client.connect(person.root)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def bury(pid: int) -> None:
+    """Collect a daemon that this process started, so that nobody takes it for alive."""
+    os.waitpid(pid, 0)
 
 
 def assert_each_old_or_new(person: Person, told: Told) -> None:
@@ -178,10 +195,9 @@ def assert_each_old_or_new(person: Person, told: Told) -> None:
         assert found[path] in allowed, f"{path} is neither old nor new:\n{found[path]!r}"
 
 
-async def check_next_life(person: Person, told: Told) -> None:
+async def check_next_life(person: Person, told: Told, dead: int) -> None:
     """A new daemon knows all that was told, finishes what was not, and leaves nothing behind."""
-    client = await Client.connect(person.root)
-    try:
+    async with connected(person) as client:
         history = await entries(client)
         ids = [entry.id for entry in history]
         assert sorted(ids) == sorted(set(ids))
@@ -193,14 +209,13 @@ async def check_next_life(person: Person, told: Told) -> None:
         assert len(unknown) <= (told.unanswered is not None), f"never told: {unknown}"
         assert journal_is_sound(person)
         assert len(list((person.home / "tmp").glob("klineage-gate-*"))) == 1
+        assert not exchange_folders(dead)
         if isinstance(told.unanswered, Apply):
             await repeat(client, told, told.unanswered)
         told.entries = list(reversed(await entries(client)))
         told.unanswered = None
         if told.entries and told.entries[-1].undoable:
             await change(client, told, Undo(), None)
-    finally:
-        await client.close()
 
 
 async def repeat(client: Client, told: Told, request: Apply) -> None:
@@ -221,6 +236,11 @@ async def repeat(client: Client, told: Told, request: Apply) -> None:
 async def entries(client: Client) -> list[EntryView]:
     found: tuple[EntryView, ...] = (await client.call("history", History(limit=10_000))).entries
     return list(found)
+
+
+def exchange_folders(pid: int) -> list[Path]:
+    """What a daemon has, or had, in shared memory for arrays between workers."""
+    return list(Path("/dev/shm").glob(f"klineage-{os.getuid()}-{pid}-*"))
 
 
 def journal_is_sound(person: Person) -> bool:
@@ -247,6 +267,50 @@ def crash(rounds: int) -> None:
                 print(f"seed {seed}, kills so far: {told.kills}\n{person.log()[-4000:]}")
                 raise
         print("\n".join(told.kills))
+        assert "Traceback" not in person.log()
+
+
+async def killed_during_a_launch(person: Person) -> list[int]:
+    """The workers that were there when the daemon was killed, a second into tracing a launch."""
+    workers: list[int] = []
+    async with connected(person) as client:
+
+        def kill() -> None:
+            workers.extend(person.workers())
+            os.kill(client.hello.pid, signal.SIGKILL)
+
+        await client.call("subscribe", Subscribe())
+        async for _, notice in client.notices():  # until the connection ends
+            if isinstance(notice, JobProgress) and notice.job.step.startswith("tracing"):
+                asyncio.get_running_loop().call_later(1.0, kill)
+    return workers
+
+
+def test_a_kernel_that_never_returns_dies_with_its_daemon(person: Person) -> None:
+    person.kernel.write_text(person.kernel.read_text().replace("++k", "k += (K < 0)"))
+    person.trust()
+    with person.at_home():
+        workers = asyncio.run(killed_during_a_launch(person))
+    assert workers
+    wait_for_end(workers, WORKERS_END_S)
+
+
+async def sent_twice(person: Person) -> tuple[Applied, Applied]:
+    """The answers to one request to apply, repeated on another connection while it is confirmed."""
+    async with connected(person) as first, connected(person) as second:
+        (best,) = (await first.call("suggest", Suggest(KERNEL, wait=True))).suggestions
+        request = Apply(best.id, confirm=True, key="the same")
+        asking = first.call("apply", request), second.call("apply", request)
+        one, other = await asyncio.gather(*asking)
+        return one, other
+
+
+def test_a_request_that_is_sent_twice_is_done_once(person: Person) -> None:
+    person.trust()
+    with person.at_home():
+        one, other = asyncio.run(sent_twice(person))
+    assert one.entry.id == other.entry.id
+    assert [entry["kind"] for entry in person.json("history")] == ["applied"]
 
 
 @pytest.mark.timeout(240)

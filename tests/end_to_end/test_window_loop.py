@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -108,6 +110,14 @@ def test_a_window_that_is_opened_again_shows_the_same_gains(person: Person) -> N
     # A daemon that starts anew has it from its journal, and measures nothing again.
     person.run("daemon", "stop")
     with window(person, "anew") as shown:
+        assert skill_rows(shown.wait_for("faster, confirmed")) == rows
+        assert measured(person) == known
+
+        # Nor does one that follows a killed one; the window says so and stays.
+        os.kill(person.json("status")["pid"], signal.SIGKILL)
+        shown.wait_for("The daemon is gone")
+        shown.send("R")
+        shown.wait_for("daemon ok")
         assert skill_rows(shown.wait_for("faster, confirmed")) == rows
         assert measured(person) == known
 
