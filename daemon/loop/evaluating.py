@@ -115,7 +115,11 @@ class Evaluating:
 
         job = self._queue.submit(state.id, basis, "trace", Priority.TRACE, work)
         traces: tuple[LaunchTrace, ...] = await self._answer(job, state)
-        self._journal.traces.put(*basis, platform.name, traces)
+        try:
+            self._journal.traces.put(*basis, platform.name, traces)
+        except RpcError as error:
+            # What applies without it can be gated all the same.
+            self._publisher.message("warning", f"what launches pass is not kept: {error}")
 
     def job_changed(self, job: Job) -> None:
         """A job moved on: show it, and its suggestion's stage with it."""

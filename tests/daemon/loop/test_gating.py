@@ -376,3 +376,17 @@ async def test_only_skills_that_are_faster_are_ranked_first(place: Path, state: 
         assert shown[: len(expected)] == expected
         statuses = [s.verdict.status for s in parts.kernel().suggestions if s.verdict]
         assert statuses == sorted(statuses, key=lambda status: status is not Status.FASTER)
+
+
+async def test_a_full_disk_does_not_stop_the_gating_and_is_said(place: Path, state: Path) -> None:
+    add_gemm(place)
+    async with running(place, state) as parts:
+        parts.journal.connection.execute("PRAGMA query_only=ON")
+        await parts.save(GEMM)
+        await parts.until_idle()
+        measured = [s for s in parts.with_candidate() if s.verdict is not None]
+        assert measured
+        assert {s.stage for s in measured} <= {"screened", "confirmed"}
+        said = parts.messages("warning")
+        assert any(text.startswith("what launches pass is not kept") for text in said)
+        assert any(text.startswith("a verdict is not kept") for text in said)
