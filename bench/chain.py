@@ -39,17 +39,27 @@ from daemon.protocol import (
 )
 from daemon.samples import scratch_copy
 from daemon.worktree import journal_path
+from library.card import read_card
 
+SKILLS = Path(__file__).resolve().parent.parent / "library" / "skills"
 SUFFIX = {"opencl": "cl", "triton": "py"}
 
 
 class Chain:
     """One worktree with the samples of a language, and its daemon."""
 
-    def __init__(self, home: Path, language: str, most: int) -> None:
+    def __init__(self, home: Path, language: str, most: int, skills: tuple[str, ...] = ()) -> None:
         for name in ("RUNTIME_DIR", "STATE_HOME", "CONFIG_HOME", "DATA_HOME", "CACHE_HOME"):
             os.environ[f"XDG_{name}"] = str(home / name.lower())
             (home / name.lower()).mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._skills = skills
+        if skills:
+            others = sorted({path.parent.parent for path in SKILLS.glob("*/references/card.json")})
+            ids = [read_card(folder / "references" / "card.json").skill_id for folder in others]
+            left_out = json.dumps([id for id in ids if id not in skills])
+            settings = home / "config_home" / "klineage" / "klineage.toml"
+            settings.parent.mkdir(exist_ok=True)
+            settings.write_text(f"[library]\ndisabled = {left_out}\n")
         self._root = home / "work"
         self._pristine = home / "pristine"
         if not self._root.exists():
@@ -70,10 +80,12 @@ class Chain:
         steps = self._done()
         while len(steps) < self._most:
             start = time.monotonic()
-            found = self._call("suggest", Suggest(str(self._file), wait=True)).suggestions
+            wait = not self._skills
+            found = self._call("suggest", Suggest(str(self._file), wait=wait)).suggestions
             for suggestion in found:
                 print(f"    {_line(suggestion)}", flush=True)
-            if not self._apply_best(found):
+            next_skill = self._skills[len(steps)] if self._skills else ""
+            if not self._apply_best(found, next_skill):
                 break
             steps = self._done()
             print(
@@ -106,9 +118,11 @@ class Chain:
         """Stop the daemon."""
         self._call("shutdown", Shutdown())
 
-    def _apply_best(self, found: tuple[SuggestionView, ...]) -> bool:
+    def _apply_best(self, found: tuple[SuggestionView, ...], skill: str) -> bool:
+        """Apply the first that a confirmation bears out: of `skill`, or of those screened faster."""
         for suggestion in found:
-            if suggestion.verdict is None or suggestion.verdict.status != "faster":
+            screened = suggestion.verdict is not None and suggestion.verdict.status == "faster"
+            if suggestion.skill != skill if skill else not screened:
                 continue
             try:
                 self._call("apply", Apply(suggestion.id, confirm=True))
@@ -184,13 +198,17 @@ def main() -> int:
     parser.add_argument("--language", choices=sorted(SUFFIX), required=True)
     parser.add_argument("--home", type=Path, help="go on in this folder, or begin there")
     parser.add_argument("--most", type=int, default=6, help="steps to take at most")
+    parser.add_argument(
+        "--skills", default="", help="only these, in this order, confirmed without a screening"
+    )
     parser.add_argument("--at-least", type=int, default=1, help="steps that must be confirmed")
     parser.add_argument(
         "--speedup", type=float, default=1.0, help="the total must be at least this"
     )
     options = parser.parse_args()
     home = options.home or Path(tempfile.mkdtemp(prefix="kl-chain-"))
-    chain = Chain(home, options.language, options.most)
+    skills = tuple(filter(None, options.skills.split(",")))
+    chain = Chain(home, options.language, len(skills) or options.most, skills)
     steps = chain.climb()
     if not steps:
         print("nothing was confirmed faster")
@@ -210,7 +228,8 @@ def main() -> int:
         device,
         figures,
         method=total["timings"][0]["method"],
-        command=f"python bench/chain.py --language {options.language}",
+        command=f"python bench/chain.py --language {options.language}"
+        + (f" --skills {options.skills}" if skills else ""),
         extra={
             "steps": steps,
             "total": total,
