@@ -21,6 +21,7 @@ SIMILAR = 0.5
 """Below this ratio two lines are not versions of each other, and marking words would only confuse."""
 
 _WORD = re.compile(r"\w+|\s+|.")
+_VISIBLE = re.compile(r"\w+|[^\w\s]")
 
 Range = tuple[int, int]
 """Characters from (inclusive) to (exclusive)."""
@@ -164,15 +165,21 @@ def word_marks(before: str, after: str) -> tuple[tuple[Range, ...], tuple[Range,
     """Ranges of words that differ, left and right; none if the lines have too little in common."""
     if max(len(before), len(after)) > MARKED_CHARACTERS:
         return (), ()
+    if _similarity(before, after) < SIMILAR:
+        return (), ()
     left, right = _WORD.findall(before), _WORD.findall(after)
     matcher = SequenceMatcher(None, left, right, autojunk=False)
-    if matcher.ratio() < SIMILAR:
-        return (), ()
     changed = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     return (
         _merged((_span(left, i1, i2) for _, i1, i2, _, _ in changed)),
         _merged((_span(right, j1, j2) for _, _, _, j1, j2 in changed)),
     )
+
+
+def _similarity(before: str, after: str) -> float:
+    """Share of equal words, 0 to 1. Spaces do not count: all code of one depth has those in common."""
+    words = _VISIBLE.findall(before), _VISIBLE.findall(after)
+    return SequenceMatcher(None, *words, autojunk=False).ratio()
 
 
 def _span(words: Sequence[str], first: int, last: int) -> Range:

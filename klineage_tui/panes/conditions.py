@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.protocol import ConditionView
-from klineage_tui.paint import BLANK, Line, Tone, line, wrap
+from klineage_tui.paint import BLANK, Line, Span, Tone, line, wrap
 from klineage_tui.pane import Drawn
 from klineage_tui.selection import View
 
@@ -47,6 +47,6 @@ def _risks(risks: tuple[str, ...], width: int) -> list[Line]:
         return [line((" RISK  ", "warn"), ("none declared", "dim"))]
     lines: list[Line] = []
     for risk in risks:
-        first = line((" RISK  ", "warn")) if not lines else line(" " * 7)
-        lines += wrap(risk, "plain", width, first=first, indent=7)
+        label = Span(" " * 7) if lines else Span(" RISK  ", "warn")
+        lines += wrap(risk, "plain", width, first=(label, Span("· ", "dim")), indent=9)
     return lines

@@ -40,7 +40,10 @@ def _facts(status: StatusView, hello: HelloReply | None) -> list[tuple[str, str]
         ("platform", f"{status.platform}, {status.device}"),
         ("watching", f"{status.watching}; {status.files} files, {status.kernels} kernels"),
         ("skills", str(status.skills)),
-        ("process", f"{status.pid}, version {status.version}, up {duration(status.uptime_s)}"),
+        (
+            "process",
+            f"{status.pid}, version {status.version}, up {duration(status.uptime_s)} when asked",
+        ),
         ("clients", str(status.clients)),
     ]
     if hello is not None:

@@ -67,10 +67,21 @@ def _timings(verdict: VerdictView, width: int) -> list[Line]:
         if not means_something:
             said = f"A {verdict.status.replace('_', ' ')} verdict has no speedup; latencies only."
             lines += wrap(said, "warn", width, first=line(" "), indent=1)
-        methods = dict.fromkeys(timing.method for timing in verdict.timings)
-        for method in methods:
-            lines += wrap(f"method: {method}", "dim", width, first=line(" "), indent=1)
+        for method in _methods(verdict.timings):
+            lines += wrap(method, "dim", width, first=line(" "), indent=1)
     return lines
+
+
+def _methods(timings: tuple[TimingView, ...]) -> list[str]:
+    """How it was timed, once; then what differs from shape to shape."""
+    parts = [timing.method.split("; ") for timing in timings]
+    common = [part for part in parts[0] if all(part in each for each in parts)]
+    differing = [
+        f"{timing.shape}: {'; '.join(part for part in each if part not in common)}"
+        for timing, each in zip(timings, parts, strict=True)
+        if any(part not in common for part in each)
+    ]
+    return [*([f"method: {'; '.join(common)}"] if common else []), *differing]
 
 
 def _timing(timing: TimingView, width: int, means_something: bool) -> list[Line]:
@@ -79,20 +90,20 @@ def _timing(timing: TimingView, width: int, means_something: bool) -> list[Line]
     speedup, interval = "", ""
     if means_something:
         middle, low, high = ratio_triple(timing.speedup, timing.speedup_low, timing.speedup_high)
-        speedup, interval = f"{middle}×", f"{low}–{high}× at {percent(timing.confidence)}"
+        speedup, interval = f"{middle}×", f"{low}–{high}× ({percent(timing.confidence)} CI)"
     if width < 90:
         lines = wrap(timing.shape, "plain", width, first=line(" "), indent=1)
         return [
             *lines,
             clip(line("   ", latency, ("  " + speedup, "strong"), ("  " + interval, "dim")), width),
         ]
-    shape_room = width - 62
+    shape_room = width - 65
     return [
         (
             Span(" "),
             *cell(timing.shape, "plain", shape_room),
             *cell(latency, "plain", 24, right=True),
             *cell(speedup, "strong", 10, right=True),
-            *cell("  " + interval, "dim", 26),
+            *cell("  " + interval, "dim", 29),
         )
     ]

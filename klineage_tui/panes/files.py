@@ -6,17 +6,19 @@ from collections import Counter
 from pathlib import PurePosixPath
 
 from daemon.protocol import FileView, KernelView
-from klineage_tui.paint import Line, Span, cell, fit, line, wrap
+from klineage_tui.paint import Line, Span, Tone, cell, fit, line, wrap
 from klineage_tui.pane import Drawn
 from klineage_tui.selection import View
 from klineage_tui.state import Link
 from klineage_tui.units import count
 
-_NUMBERS = 4
+_COLUMNS = (("has", 4), ("lacks", 6), ("?", 3), ("fits", 5))
+"""Features a kernel has, lacks, may have; skills that fit it. With the cells of each."""
+_NUMBERS = sum(cells for _, cells in _COLUMNS)
 
 
 def files(view: View, width: int) -> Drawn:
-    """A row for each file and kernel; columns are present, absent and unknown features, and fitting skills."""
+    """A row for each file and kernel, with how many features it has, and skills that fit it."""
     queue = view.queue
     if not queue.files:
         return Drawn(_nothing(view, width))
@@ -42,8 +44,8 @@ def _nothing(view: View, width: int) -> list[Line]:
 
 
 def _head(width: int) -> Line:
-    numbers = (cell(word, "dim", _NUMBERS, right=True) for word in ("pres", "abs", "unk", "fit"))
-    return (*cell(" kernel", "dim", width - 4 * _NUMBERS), *(s for one in numbers for s in one))
+    numbers = (cell(word, "dim", cells, right=True) for word, cells in _COLUMNS)
+    return (*cell(" kernel", "dim", width - _NUMBERS), *(s for one in numbers for s in one))
 
 
 def _file(file: FileView, *, changed: bool, width: int) -> list[Line]:
@@ -62,16 +64,15 @@ def _file(file: FileView, *, changed: bool, width: int) -> list[Line]:
 
 def _kernel(kernel: KernelView, width: int) -> Line:
     counts = Counter(feature.presence for feature in kernel.features)
-    name = fit(line("   ", kernel.entry), width - 4 * _NUMBERS - 1)
-    return (
-        *name,
-        Span(" "),
-        *_number(counts["present"]),
-        *_number(counts["absent"]),
-        *_number(counts["unknown"]),
-        *cell(str(kernel.applicable), "good" if kernel.applicable else "dim", _NUMBERS, right=True),
+    values = (counts["present"], counts["absent"], counts["unknown"], kernel.applicable)
+    tones: tuple[Tone, ...] = ("plain", "plain", "plain", "good")
+    name = fit(line("   ", kernel.entry), width - _NUMBERS - 1)
+    numbers = (
+        _number(value, tone, cells)
+        for value, tone, (_, cells) in zip(values, tones, _COLUMNS, strict=True)
     )
+    return (*name, Span(" "), *(span for one in numbers for span in one))
 
 
-def _number(value: int) -> Line:
-    return cell(str(value) if value else "·", "plain" if value else "dim", _NUMBERS, right=True)
+def _number(value: int, tone: Tone, cells: int) -> Line:
+    return cell(str(value) if value else "·", tone if value else "dim", cells, right=True)

@@ -10,7 +10,7 @@ from klineage_tui.outcome import MEASURED, tone_of
 from klineage_tui.paint import Line, Span, Tone, cell, clip, line, wrap
 from klineage_tui.pane import Drawn
 from klineage_tui.selection import View
-from klineage_tui.units import count, latency_pair, percent, ratio_triple, resource
+from klineage_tui.units import clock, count, latency_pair, percent, ratio_triple, resource
 
 _LABEL = 13
 WIDE = 64
@@ -33,6 +33,7 @@ def profile(view: View, width: int) -> Drawn:
     else:
         lines += resource_lines(verdict, width)
     lines += check_summary(verdict.checks, width)
+    lines += _row("measured", f"{clock(verdict.at)} on {verdict.platform}, {verdict.device}", width)
     return Drawn(lines, title=f"{verdict.status.replace('_', ' ')} at tier {verdict.tier}")
 
 
@@ -64,12 +65,23 @@ def timing_lines(timing: TimingView, more: int, width: int) -> list[Line]:
     before, after, unit = latency_pair(timing.before_us, timing.after_us)
     middle, low, high = ratio_triple(timing.speedup, timing.speedup_low, timing.speedup_high)
     latency = line((f"{before} → {after} {unit}", "strong"))
-    speedup = line((f"{middle}×", "strong"), f"  {low}–{high}× at {percent(timing.confidence)}")
+    speedup = line((f"{middle}×", "strong"), f"  {low}–{high}× ({percent(timing.confidence)} CI)")
     others = f"   and {count(more, 'shape')} more, in the evidence" if more else ""
     lines = [_labelled("shape", line(timing.shape, (others, "dim")), width)]
     if width >= WIDE:
-        return [*lines, _labelled("latency", (*latency, Span("   "), *speedup), width)]
-    return [*lines, _labelled("latency", latency, width), _labelled("speedup", speedup, width)]
+        lines.append(_labelled("latency", (*latency, Span("   "), *speedup), width))
+    else:
+        lines += [_labelled("latency", latency, width), _labelled("speedup", speedup, width)]
+    return lines + _disagreement(timing, width)
+
+
+def _disagreement(timing: TimingView, width: int) -> list[Line]:
+    """Says why two latencies do not divide to the speedup, where they do not."""
+    ratio = timing.before_us / timing.after_us
+    if timing.speedup_low <= ratio <= timing.speedup_high:
+        return []
+    said = f"latencies are medians of each arm ({ratio:.2f}×); the speedup is of interleaved pairs"
+    return _row("", said, width, "warn")
 
 
 def _resources(verdict: VerdictView) -> Iterator[tuple[str, str]]:

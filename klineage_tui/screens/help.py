@@ -15,6 +15,11 @@ from klineage_tui.painted import LOOKS
 from klineage_tui.pane import Drawn, Pane
 
 _KEYS = 15
+_LEGEND = (
+    "A gain is measured here, on this device; “expected” and “claimed” are not.",
+    "screened: two warm processes, the first shape. confirmed: fresh processes, every shape.",
+    "noisy: the interval does not clear what the same kernel varies by against itself.",
+)
 
 
 class HelpScreen(ModalScreen[None]):
@@ -51,6 +56,6 @@ def key_help(scope: Scope, overrides: dict[str, str], width: int) -> Drawn:
                 first = (Span(" "), *cell(" ".join(keys_of(action, overrides)), "key", _KEYS))
                 lines += wrap(action.help, "plain", width, first=first, indent=_KEYS + 1)
         lines.append(BLANK)
-    legend = "Gains are measured here on this device; “expected” is what trials elsewhere gave."
-    lines += wrap(legend, "dim", width, first=line(" "), indent=1)
+    for words in _LEGEND:
+        lines += wrap(words, "dim", width, first=line(" "), indent=3)
     return Drawn(lines, title="esc closes")

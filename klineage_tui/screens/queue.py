@@ -120,9 +120,8 @@ def _tabs(shown: tuple[str, ...], focused: str, width: int) -> Line:
     """All panes, the shown ones strong, the focused one in brackets; `tab` goes on."""
     line: Line = (Span(" "),)
     for name in ORDER:
-        label = {"conditions": "conds"}.get(name, name)
         if name == focused:
-            line = (*line, Span(f"[{label}]", "accent"), Span(" "))
+            line = (*line, Span(f"[{name}]", "accent"), Span(" "))
         else:
-            line = (*line, Span(f" {label} ", "plain" if name in shown else "dim"), Span(" "))
+            line = (*line, Span(f" {name} ", "plain" if name in shown else "dim"), Span(" "))
     return fit(line, width)
