@@ -14,6 +14,7 @@ from klineage_tui.units import count
 
 _COLUMNS = (("has", 4), ("lacks", 6), ("?", 3), ("fits", 5))
 """Features a kernel has, lacks, may have; skills that fit it. With the cells of each."""
+_UNFIT = ("blocked", "manual", "rejected")
 _NUMBERS = sum(cells for _, cells in _COLUMNS)
 
 
@@ -24,12 +25,14 @@ def files(view: View, width: int) -> Drawn:
         return Drawn(_nothing(view, width))
     lines: list[Line] = []
     keys: list[str] = []
+    # Counted from what SKILLS shows: files are not told again when a trace makes a condition known.
+    fitting = Counter(one.kernel for one in queue.suggestions if one.stage not in _UNFIT)
     for file in queue.files:
         rows = _file(file, changed=file.path == queue.saved, width=width)
         lines += rows
         keys += [file.path] * len(rows)
         for kernel in file.kernels:
-            lines.append(_kernel(kernel, width))
+            lines.append(_kernel(kernel, fitting[kernel.id], width))
             keys.append(kernel.id)
     following = "picked" if view.at.place_picked else "following saves"
     title = f"{count(len(queue.kernels()), 'kernel')} · {following}"
@@ -62,9 +65,9 @@ def _file(file: FileView, *, changed: bool, width: int) -> list[Line]:
     return rows
 
 
-def _kernel(kernel: KernelView, width: int) -> Line:
+def _kernel(kernel: KernelView, fitting: int, width: int) -> Line:
     counts = Counter(feature.presence for feature in kernel.features)
-    values = (counts["present"], counts["absent"], counts["unknown"], kernel.applicable)
+    values = (counts["present"], counts["absent"], counts["unknown"], fitting)
     tones: tuple[Tone, ...] = ("plain", "plain", "plain", "good")
     name = fit(line("   ", kernel.entry), width - _NUMBERS - 1)
     numbers = (

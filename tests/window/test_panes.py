@@ -64,6 +64,11 @@ def test_the_columns_of_files_are_words() -> None:
     assert head.split() == ["kernel", "has", "lacks", "?", "fits"]
 
 
+def test_skills_that_fit_are_those_the_skills_pane_shows() -> None:
+    assert drawn(files).splitlines()[2].split()[-1] == "1"
+    assert drawn(files, stage="blocked").splitlines()[2].split()[-1] == "·"
+
+
 def test_words_are_marked_only_in_lines_that_are_versions_of_each_other() -> None:
     assert word_marks(
         "    for (int j = 0; j < cols; ++j)", "    const int cols8 = cols - cols % 8;"
