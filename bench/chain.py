@@ -80,8 +80,7 @@ class Chain:
         steps = self._done()
         while len(steps) < self._most:
             start = time.monotonic()
-            wait = not self._skills
-            found = self._call("suggest", Suggest(str(self._file), wait=wait)).suggestions
+            found = self._call("suggest", Suggest(str(self._file), wait=True)).suggestions
             for suggestion in found:
                 print(f"    {_line(suggestion)}", flush=True)
             next_skill = self._skills[len(steps)] if self._skills else ""
@@ -199,7 +198,7 @@ def main() -> int:
     parser.add_argument("--home", type=Path, help="go on in this folder, or begin there")
     parser.add_argument("--most", type=int, default=6, help="steps to take at most")
     parser.add_argument(
-        "--skills", default="", help="only these, in this order, confirmed without a screening"
+        "--skills", default="", help="only these, in this order"
     )
     parser.add_argument("--at-least", type=int, default=1, help="steps that must be confirmed")
     parser.add_argument(
