@@ -217,7 +217,8 @@ class Correctness:
         note, candidate = evaluation.findings.check, evaluation.candidate
         slowest_s = max(evaluation.baseline.slowest_build_s, candidate.slowest_build_s)
         note("compile", Outcome.PASSED, f"built for every case, the slowest in {slowest_s:.2f} s")
-        detail = f"{self._passed} cases against a float64 reference where it has one"
+        cases = "1 case" if self._passed == 1 else f"{self._passed} cases"
+        detail = f"{cases} against a float64 reference where it has one"
         if self._outside:
             detail += (
                 f"; {len(self._outside)} outside the original's contract, such as "

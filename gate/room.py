@@ -14,7 +14,10 @@ DEVICE_WORKER_BYTES = 1024**3
 """A CUDA context costs about 620 MiB, and the fill that flushes L2 twice its size."""
 
 CASE_COPIES = 6
-"""Inputs and outputs in files, on the device with copies to compare with, and on their way."""
+"""Of a case in one worker: as given, on the device, kept to compare with, and on their way."""
+
+EXCHANGE_COPIES = 3
+"""Of a case in files, for each worker: half of the inputs, and outputs before and after timing."""
 
 SHARE = 0.5
 """Of what is free: others use this machine too."""
@@ -23,15 +26,15 @@ SHARE = 0.5
 def pairs_at_once(wanted: int, case_bytes: int, platform: Platform, exchange: Path) -> int:
     """How many of `wanted` pairs fit, at least one. `case_bytes`: inputs and outputs of a case."""
     case = CASE_COPIES * case_bytes
-    free = {
-        available_bytes(): HOST_WORKER_BYTES + case,
-        shutil.disk_usage(exchange).free: case + 1,
-    }
+    bounds = [
+        (available_bytes(), HOST_WORKER_BYTES + case),
+        (shutil.disk_usage(exchange).free, EXCHANGE_COPIES * case_bytes),
+    ]
     device = platform.capabilities.get("global_memory_bytes")
     if platform.capabilities.get("device_type") == "gpu" and isinstance(device, int):
-        free[device] = DEVICE_WORKER_BYTES + case
-    fitting = min(int(SHARE * there / (2 * each)) for there, each in free.items())
-    return max(1, min(wanted, fitting))
+        bounds.append((device, DEVICE_WORKER_BYTES + case))
+    fitting = [int(SHARE * free / (2 * each)) for free, each in bounds if each]
+    return max(1, min(wanted, *fitting))
 
 
 def available_bytes() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -207,6 +208,33 @@ def test_shapes_that_the_workload_refuses_are_outside_the_contract(
     assert outcome(verdict, "correctness") is Outcome.PASSED, verdict.message
     correctness = next(check.detail for check in verdict.checks if check.name == "correctness")
     assert "2 outside the original's contract, such as n=4097" in correctness
+
+
+def test_a_candidate_may_die_where_the_original_is_wrong(
+    worktree: Trees, evaluate: Evaluate
+) -> None:
+    even_only = SCALE_CL.replace("if (i < n)", "if (i < n / 2 * 2)")
+    tree = worktree(kernel=even_only)
+    dying = SCALE_WORKLOAD.replace(
+        '    return {"global"',
+        "    import os; axes['n'] % 2 and os._exit(1)\n    return {\"global\"",
+    )
+
+    verdict = evaluate(
+        tree, tree.candidate(k="// scales\n" + even_only, workload=dying), tier=Tier.CONFIRM
+    )
+
+    assert verdict.status is Status.TIE, verdict.message
+    correctness = next(check.detail for check in verdict.checks if check.name == "correctness")
+    assert correctness.startswith("24 cases")
+    assert "2 outside the original's contract" in correctness
+
+
+def test_what_each_stage_took_is_told(worktree: Trees, evaluate: Evaluate) -> None:
+    details = {check.name: check.detail for check in evaluate(worktree()).checks}
+
+    assert re.search(r"2 cases .* \d+\.\d s$", details["correctness"])
+    assert re.search(r"made ready in \d+\.\d s, timed in \d+\.\d s$", details["profile"])
 
 
 def test_work_that_is_skipped_while_timed_is_suspicious(

@@ -21,9 +21,11 @@ from gate.environment import worker_environment
 from gate.errors import Cancelled, EnvironmentLacks
 from gate.evaluate import Gate
 from gate.pool import exchange_folder
+from gate.room import pairs_at_once
 from gate.settings import USER_ONLY, GateSettings
 from gate.static import same_but_for
 from gate.values.kernel import Language
+from gate.values.platform import Platform
 from gate.worker.distributions import NAMES
 from gate.worker_process import Output
 
@@ -152,6 +154,19 @@ def test_what_a_dead_daemon_left_in_shared_memory_is_removed(tmp_path: Path) -> 
 
 def test_scratch_serves_where_there_is_no_shared_memory(tmp_path: Path) -> None:
     assert exchange_folder(tmp_path, tmp_path / "none") == tmp_path / "exchange"
+
+
+def platform(**capabilities: bool | int | float | str) -> Platform:
+    return Platform("sm_90a", "a device", {"device_type": "gpu", **capabilities})
+
+
+def test_pairs_are_as_many_as_fit(tmp_path: Path) -> None:
+    large, small = platform(global_memory_bytes=140 * 2**30), platform(global_memory_bytes=2**30)
+
+    assert pairs_at_once(6, 1000, platform(), tmp_path) >= 1
+    assert pairs_at_once(1, 1000, large, tmp_path) == 1
+    assert pairs_at_once(6, 1000, small, tmp_path) == 1
+    assert pairs_at_once(6, 2**40, large, tmp_path) == 1
 
 
 def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gate.worker.arrays import read_array, to_float64, write_array
+from gate.worker.comparison import compare
+from gate.worker.distributions import NAMES, redraw
 from gate.worker.oracle import Oracle
 from gate.worker.values import in_form_of, redrawn, to_input, widened
 
@@ -88,3 +91,47 @@ def test_the_oracle_judges_bfloat16(tmp_path: Path) -> None:
         outputs = [{"name": "output", "file": str(tmp_path / "out")}]
         judged = oracle.judge({"slot": 0, "outputs": outputs, "original": True})
         assert judged["passed"] is passed
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float8_e5m2])
+def test_torch_and_numpy_compare_alike(dtype: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gate.worker.comparison.CHUNK", 7)
+    exact = torch.linspace(-3.0, 3.0, 40, dtype=torch.float64).reshape(5, 8)
+    moved = exact.clone()
+    moved[3, 1] *= 2.0
+    actual = moved.to(dtype)
+    tensor = to_input("y", actual)
+
+    torchs, numpys = (
+        compare("y", tensor, expected, tensor.dtype, None) for expected in (exact, exact.numpy())
+    )
+
+    assert torchs.wrong == numpys.wrong == 1
+    assert torchs.first == numpys.first
+    assert torchs.first.startswith("y[3, 1] = ")
+    assert torchs.error == pytest.approx(numpys.error)
+    assert torchs.max_abs == pytest.approx(numpys.max_abs)
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+def test_a_tensor_with_odd_numbers_equals_only_its_like(odd: float) -> None:
+    exact = torch.tensor([odd, 1.0, 2.0], dtype=torch.float64)
+    like, unlike = torch.tensor([odd, 1.0, 2.0]), torch.tensor([0.0, 1.0, 2.0])
+
+    assert compare("y", to_input("y", like), exact, "float32", None).wrong == 0
+    assert compare("y", to_input("y", unlike), exact, "float32", None).wrong == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tensors_are_redrawn_as_arrays_are(name: str) -> None:
+    values = torch.randn(50, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+
+    tensor, again = redraw(values, name, 5), redraw(values, name, 5)
+    array = redraw(values.numpy(), name, 5)
+
+    assert torch.equal(tensor, again)
+    if name == "wide":  # drawn by another generator: from the same powers of two
+        powers = {math.log2(ratio) for ratio in (tensor / values).flatten().tolist()}
+        assert powers == {float(power) for power in range(-6, 7)}
+    else:
+        np.testing.assert_allclose(tensor.numpy(), array, rtol=1e-12)

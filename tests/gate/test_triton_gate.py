@@ -19,7 +19,7 @@ from gate.values.workload import Workload
 WORKLOAD = """\
 import torch
 
-SHAPES = [{"N": 1_000_000}, {"N": 1000}]
+SHAPES = [{"N": 4_000_000}, {"N": 1000}]
 
 
 def make_inputs(N=1000, seed=0, device="cpu"):
@@ -31,6 +31,9 @@ def torch_ref(x, y):
     return {"out": x + y}
 """
 
+KERNEL = VECTOR_ADD.replace("BLOCK=256", "BLOCK=8")
+"""Half a million programs at the first shape: the interpreter would need minutes."""
+
 pytestmark = pytest.mark.xdist_group("triton-gate")
 
 
@@ -38,11 +41,11 @@ class Bench:
     """One gate over one worktree with the vector addition."""
 
     def __init__(self, folder: Path) -> None:
-        root = write_worktree(folder / "worktree", {"add.py": VECTOR_ADD, "workload.py": WORKLOAD})
+        root = write_worktree(folder / "worktree", {"add.py": KERNEL, "workload.py": WORKLOAD})
         # A compile-only target, so that the test is the same where there is a GPU.
         settings = GateSettings(devices={"triton": "sm_90a"})
         self.gate = Gate(root, settings, folder / "scratch")
-        self.source = SourceFile("add.py", VECTOR_ADD.encode())
+        self.source = SourceFile("add.py", KERNEL.encode())
         self.workload = Workload("workload.py", WORKLOAD.encode())
         self.kernel = Kernel(
             Language.TRITON,
@@ -54,8 +57,8 @@ class Bench:
         )
 
     def evaluate(self, before: str, after: str) -> Verdict:
-        assert before in VECTOR_ADD
-        edit = FileEdit("add.py", self.source.digest, VECTOR_ADD.replace(before, after).encode())
+        assert before in KERNEL
+        edit = FileEdit("add.py", self.source.digest, KERNEL.replace(before, after).encode())
         return self.gate.evaluate(
             self.kernel,
             Candidate("card", (edit,)),
@@ -86,8 +89,23 @@ def test_the_platform_is_a_target_that_cannot_run(bench: Bench) -> None:
     assert "compute_units" not in platform.capabilities
 
 
+def test_launches_are_traced_without_being_interpreted(bench: Bench) -> None:
+    first, second = bench.gate.trace(bench.kernel, bench.workload, threading.Event())
+    assert (first.grid, second.grid) == ((500_000,), (125,))
+    assert first.arguments["n"].value == 4_000_000
+
+
+def test_a_shape_too_large_to_interpret_leaves_the_others_proof(bench: Bench) -> None:
+    verdict = bench.evaluate("BLOCK=8", "BLOCK=16")
+    correctness = next(check for check in verdict.checks if check.name == "correctness")
+    assert correctness.outcome is Outcome.PASSED
+    assert correctness.detail.startswith("1 case")
+    assert "1 could not be run here: correctness at N=4000000" in correctness.detail
+    assert "the interpreter would need" in correctness.detail
+
+
 def test_a_right_candidate_is_proved_right_and_stays_unmeasured(bench: Bench) -> None:
-    verdict = bench.evaluate("BLOCK=256", "BLOCK=512")
+    verdict = bench.evaluate("BLOCK=8", "BLOCK=512")
     assert verdict.status is Status.UNMEASURED, verdict
     assert outcome(verdict, "correctness") is Outcome.PASSED
     assert outcome(verdict, "profile") is Outcome.NOT_RUN

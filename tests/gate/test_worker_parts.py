@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pyopencl as cl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +19,8 @@ from gate.worker.distributions import NAMES, redraw
 from gate.worker.framing import MAX_FRAME_BYTES, Decoder, FrameTooLong, encode
 from gate.worker.languages import Tensor
 from gate.worker.languages.opencl_launch import read_launch
-from gate.worker.pocl_cpu import level_of
-from gate.worker.problems import kind_of
+from gate.worker.pocl_cpu import built_for_host, level_of, name_host_cpu
+from gate.worker.problems import EnvironmentProblem, kind_of
 from gate.worker.workload_module import WorkloadModule
 
 
@@ -177,6 +180,64 @@ def test_distributions_are_finite_and_repeatable(name: str) -> None:
     assert first.shape == values.shape
     assert np.array_equal(first, again)
     assert name == "normal" or not np.array_equal(first, values)
+
+
+class Record:
+    """A device of PoCL's: memory of our own, with a pointer to the CPU's name at a given word."""
+
+    def __init__(self, version: str, word: int, name: bytes) -> None:
+        self.platform = SimpleNamespace(version=f"OpenCL 3.0 PoCL {version}  Linux")
+        self._name = ctypes.create_string_buffer(name)
+        self.words = (ctypes.c_uint64 * 128)()
+        self.words[word] = ctypes.addressof(self._name)
+        self.int_ptr = ctypes.addressof(self.words)
+
+
+def test_the_cpu_is_named_where_its_name_is_known_to_be() -> None:
+    record = Record("3.0-rc2", 80, b"generic")
+
+    name = name_host_cpu(record)
+
+    assert ctypes.string_at(record.words[80]) == name.encode()
+    assert name.startswith("x86-64")
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        (Record("5.0", 80, b"generic"), "for 3.0 only"),
+        (Record("3.0", 81, b"generic"), "laid out in another way"),
+        (Record("3.0", 80, b"znver3"), "laid out in another way"),
+        (Record("3.0", 80, b""), "laid out in another way"),
+    ],
+)
+def test_a_record_of_another_layout_is_left_alone(record: Record, told: str) -> None:
+    before = bytes(record.words)
+
+    with pytest.raises(EnvironmentProblem, match=told):
+        name_host_cpu(record)
+
+    assert bytes(record.words) == before
+
+
+def test_a_build_that_is_refused_for_another_reason_names_nothing() -> None:
+    record = Record("3.0", 80, b"generic")
+
+    def build() -> None:
+        raise cl.Error("use of undeclared identifier 'facto'")
+
+    with pytest.raises(cl.Error, match="facto"):
+        built_for_host(record, build)
+
+    assert ctypes.string_at(record.words[80]) == b"generic"
+
+
+def test_a_build_that_is_refused_still_says_what_the_environment_lacks() -> None:
+    def build() -> None:
+        raise cl.Error("error: unknown target CPU 'generic'")
+
+    with pytest.raises(EnvironmentProblem, match=r"naming it had no effect; pip install"):
+        built_for_host(Record("3.0", 80, b"generic"), build)
 
 
 def test_cpu_levels_follow_the_flags() -> None:
