@@ -22,6 +22,9 @@ from daemon.protocol import Trust, Wire
 from daemon.worktree import log_path
 from gate.device_lock import lock_path
 
+DONE, NEGATIVE, USAGE, ENVIRONMENT = range(4)
+"""Exit statuses, as the command line documents them."""
+
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_kernels"
 BIN = Path(sys.executable).parent
 
@@ -44,6 +47,15 @@ blocks = 1
 cell_ms = 4.0
 """
 """Settings of a person in a hurry: fewer repeats than the defaults, and wider intervals for it."""
+
+IMPATIENT = f"""
+{QUICK}
+[gate.deadlines]
+original_s = 5.0
+run_floor_s = 3.0
+reference_s = 3.0
+"""
+"""As QUICK, and nothing that hangs is waited for long."""
 
 ONE_SKILL = """
 [library]
@@ -208,8 +220,16 @@ def put_sample(root: Path, operator: str, shapes: str) -> None:
     (folder / "workload.py").write_text(text)
 
 
+def told(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line that a failed verb says, and nothing besides."""
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("klineage: ")
+    return line
+
+
 def processes_under(home: Path) -> list[int]:
-    """Processes whose working directory, or whose HOME or worktree, is below `home`."""
+    """Processes whose working directory is below `home`: daemons and workers, not this one."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():

@@ -7,13 +7,11 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from person import ONE_SKILL, QUICK, Person, living
+from person import DONE, NEGATIVE, ONE_SKILL, QUICK, USAGE, Person, living
 
 from daemon.verbs import VERBS
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(120)]
-
-DONE, NEGATIVE, USAGE, ENVIRONMENT = range(4)
 
 KERNEL = "gemm/gemm_naive.cl"
 SKILL = "opencl.coarsen-rows-8"
