@@ -26,6 +26,9 @@ LOG_BYTES = 1024 * 1024
 
 LOG_LINES_SHOWN = 8
 
+CONFIGURATION_EXIT = 2
+"""Exit status of a daemon whose configuration is wrong; its last line says how."""
+
 
 def daemon_command(root: Path) -> list[str]:
     """What starts the daemon of a worktree, under the interpreter of this client."""
@@ -52,6 +55,8 @@ def start(
             # Another client started one in the same moment, or an old one is still ending: it
             # will listen, or free its place.
             process = _Detached(root, command)
+        elif status == CONFIGURATION_EXIT:
+            raise Unavailable(process.last_line())
         elif status is not None:
             raise Unavailable(
                 f"the daemon for {root} ended at its start (exit status {status})"
@@ -99,16 +104,24 @@ class _Detached:
         self._pid = None
         return os.waitstatus_to_exitcode(status)
 
+    def last_line(self) -> str:
+        """The last thing it wrote."""
+        lines = self._lines()
+        return lines[-1] if lines else f"the daemon wrote nothing to {self._log}"
+
     def last_words(self) -> str:
         """The end of what it wrote, with where to read the rest."""
-        with self._log.open("rb") as log:
-            log.seek(self._begin)
-            lines = log.read().decode(errors="replace").splitlines()
+        lines = self._lines()
         if not lines:
             return f"; it wrote nothing to {self._log}"
         return f"; the end of {self._log}:\n" + "\n".join(
             f"  {line}" for line in lines[-LOG_LINES_SHOWN:]
         )
+
+    def _lines(self) -> list[str]:
+        with self._log.open("rb") as log:
+            log.seek(self._begin)
+            return log.read().decode(errors="replace").splitlines()
 
 
 def set_aside(log: Path) -> None:

@@ -61,6 +61,8 @@ class Job:
     """Within one priority: smaller first."""
     stop: threading.Event = field(default_factory=threading.Event)
     why_stopped: str = ""
+    gives_way: bool = False
+    """Stopped only to let one through that a person waits for; it is queued again."""
     state: State = "queued"
     step: str = ""
     record: int | None = None
@@ -90,7 +92,8 @@ class GateQueue:
         """The queued or running job of this tier for this subject, if it was not stopped."""
         running = [self._running] if self._running else []
         for job in running + self._queued:
-            if job.subject == subject and job.tier == tier and not job.stop.is_set():
+            kept = job.gives_way or not job.stop.is_set()
+            if job.subject == subject and job.tier == tier and kept:
                 return job
         return None
 
@@ -113,6 +116,7 @@ class GateQueue:
         job = self.find(subject, tier)
         if job is not None and job.basis == basis:
             job.priority = min(job.priority, priority)
+            self._make_way()
             return job
         done: Done = asyncio.get_running_loop().create_future()
         # A job nobody waits for may fail or be superseded: that is reported through `changed`,
@@ -124,6 +128,7 @@ class GateQueue:
         self._queued.append(job)
         self._changed(job)
         self._wake.set()
+        self._make_way()
         return job
 
     def hasten(self, subjects: Collection[str]) -> None:
@@ -131,6 +136,16 @@ class GateQueue:
         for job in self._queued:
             if job.subject in subjects:
                 job.priority = Priority.ASKED
+        self._make_way()
+
+    def _make_way(self) -> None:
+        """Stop a confirmation that nobody asked for while somebody waits for something else."""
+        running = self._running
+        if running is None or running.priority is not Priority.CONFIRM or running.stop.is_set():
+            return
+        if any(job.priority is Priority.ASKED for job in self._queued):
+            running.gives_way = True
+            running.stop.set()
 
     def cancel(self, stale: Callable[[Job], bool], why: str) -> None:
         """Drop queued jobs and stop the running one where `stale` says so."""
@@ -141,6 +156,9 @@ class GateQueue:
         if running is not None and not running.stop.is_set() and stale(running):
             running.why_stopped = why
             running.stop.set()
+        elif running is not None and running.gives_way and stale(running):
+            running.gives_way = False
+            running.why_stopped = why
 
     async def run(self) -> None:
         """Work until cancelled; the running job is stopped and waited for before that returns."""
@@ -180,7 +198,9 @@ class GateQueue:
             self._finish(job, "interrupted", Superseded("the daemon is closing"))
             raise
         except Exception as error:
-            if job.stop.is_set():
+            if job.gives_way:
+                self._queue_again(job)
+            elif job.stop.is_set():
                 self._finish(job, "cancelled", Superseded(job.why_stopped))
             else:
                 self._finish(job, "failed", error)
@@ -189,6 +209,14 @@ class GateQueue:
             self._end(job, "done", "")
         finally:
             self._running = None
+
+    def _queue_again(self, job: Job) -> None:
+        self._end(job, "cancelled", "gave way to what a person waits for")
+        job.gives_way = False
+        job.stop = threading.Event()
+        job.state, job.step, job.record = "queued", "", None
+        self._queued.append(job)
+        self._changed(job)
 
     def _step(self, job: Job, text: str) -> None:
         if job.state == "running":

@@ -239,3 +239,40 @@ async def test_a_journal_that_cannot_be_written_does_not_stop_the_gate(tmp_path:
     async with device(tmp_path) as made:
         made.journal.connection.execute("PRAGMA query_only=ON")
         assert await made.submit("kernel").done == "kernel"
+
+
+async def test_a_confirmation_nobody_asked_for_gives_way_and_runs_again(tmp_path: Path) -> None:
+    async with device(tmp_path) as on:
+        unasked = on.submit(
+            "best", Priority.CONFIRM, tier="confirm", until=(let_go := threading.Event())
+        )
+        await on.until_running()
+        asked = on.submit("wanted", Priority.ASKED, tier="confirm")
+        assert await asked.done == "wanted"
+        assert not unasked.done.done()
+        let_go.set()
+        assert await unasked.done == "best"
+        assert on.order == ["best", "wanted", "best"]
+
+
+async def test_a_confirmation_somebody_joined_does_not_give_way(tmp_path: Path) -> None:
+    async with device(tmp_path) as on:
+        let_go = threading.Event()
+        joined = on.submit("best", Priority.CONFIRM, tier="confirm", until=let_go)
+        await on.until_running()
+        assert on.submit("best", Priority.ASKED, tier="confirm") is joined
+        other = on.submit("wanted", Priority.ASKED, tier="confirm")
+        let_go.set()
+        assert await joined.done == "best"
+        assert await other.done == "wanted"
+        assert on.order == ["best", "wanted"]
+
+
+async def test_a_confirmation_that_gives_way_can_still_be_superseded(tmp_path: Path) -> None:
+    async with device(tmp_path) as on:
+        unasked = on.submit("best", Priority.CONFIRM, tier="confirm", until=threading.Event())
+        await on.until_running()
+        on.submit("wanted", Priority.ASKED, tier="confirm")
+        on.queue.cancel(lambda job: job.subject == "best", "superseded by a newer save")
+        with pytest.raises(Superseded, match="a newer save"):
+            await unasked.done
