@@ -23,11 +23,14 @@ def render(name: str) -> str:
         record = json.loads(path.read_text())
         if record["name"] != name:
             continue
+        limits = any(_wanted(figure) for figure in record["figures"])
         rows = ["| figure | measured | wanted |", "|---|---|---|"]
+        rows = rows if limits else [row.rpartition("|")[0].rpartition("|")[0] + "|" for row in rows]
         for figure in record["figures"]:
-            rows.append(f"| {figure['name']} | {_value(figure)} | {_wanted(figure)} |")
+            wanted = f" {_wanted(figure)} |" if limits else ""
+            rows.append(f"| {figure['name']} | {_value(figure)} |{wanted}")
         link = f"results/{path.name}"
-        note = f"{record['method']} On {record['device']}, {record['at'][:10]}; `{record['command']}`; [{link}]({link})."
+        note = f"{record['method'].rstrip('.')}. On {record['device']}, {record['at'][:10]}; `{record['command']}`; [{link}]({link})."
         parts.append("\n".join([*rows, "", note, ""]))
     return "\n".join(parts) if parts else "No results file yet.\n"
 
