@@ -312,13 +312,19 @@ class Gate:
         return stage(kernel, kernel.launch, files, self._root, folder, device)
 
     def _put_away(self, arms: tuple[Arm, Arm], tier: Tier) -> None:
-        """End the candidate's worker; keep the baseline's for the next candidate of a screen."""
+        """End the candidate's worker; keep the baseline's and the oracle for the next screen.
+
+        After a confirmation the oracle would go on holding the cases of all pairs.
+        """
         baseline, candidate = arms
         candidate.close()
         if candidate.kernel is not baseline.kernel:
             shutil.rmtree(candidate.kernel.folder, ignore_errors=True)
         if tier is not Tier.SCREEN:
             baseline.close()
+            self._oracle.close()
+        for left in self._exchange.iterdir():
+            shutil.rmtree(left, ignore_errors=True)
 
     def _end_workers(self) -> None:
         self._oracle.close()

@@ -25,7 +25,7 @@ def trace_launches(
     stop: threading.Event,
     progress: Callable[[str], None],
 ) -> tuple[LaunchTrace, ...]:
-    """Traces in the order of the shapes; one too large to be interpreted here is left out.
+    """Traces in the order of the shapes; one that cannot be carried out here is left out.
 
     Raises WorkloadError, EnvironmentLacks, Cancelled, and GateError if the kernel fails or no
     shape could be run.

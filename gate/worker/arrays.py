@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,16 +34,19 @@ def is_float(dtype: str) -> bool:
 
 
 def write_array(path: Path, tensor: Tensor) -> None:
-    """Write a tensor with its strides. They must not be negative."""
+    """Write a tensor with its strides, whole or not at all. Strides must not be negative."""
     array = tensor.array
     strides = [stride // array.itemsize for stride in array.strides]
     head = {"dtype": tensor.dtype, "shape": list(array.shape), "strides": strides}
-    with path.open("wb") as file:
+    # A workload may have forked: its child writes the same file, while a kernel's worker reads it.
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    with unfinished.open("wb") as file:
         file.write(json.dumps(head).encode() + b"\n")
         flat = np.lib.stride_tricks.as_strided(
             array, (span(array.shape, strides),), (array.itemsize,)
         )
         file.write(flat.view(np.uint8).data)
+    unfinished.replace(path)
 
 
 def read_array(path: Path) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -81,9 +82,12 @@ def test_a_truncated_array_is_refused(tmp_path: Path) -> None:
         read_array(tmp_path / "a")
 
 
-def test_a_full_disk_is_the_machines_lack() -> None:
+def test_a_full_disk_is_the_machines_lack(tmp_path: Path) -> None:
+    # Files are written beside their place first; this one leads to a device that is always full.
+    (tmp_path / f"0.bin.{os.getpid()}").symlink_to("/dev/full")
+
     with pytest.raises(OSError, match="No space left") as caught:
-        write_array(Path("/dev/full"), Tensor("float32", np.zeros(100_000, np.float32)))
+        write_array(tmp_path / "0.bin", Tensor("float32", np.zeros(100_000, np.float32)))
 
     assert kind_of(caught.value) == "environment"
 

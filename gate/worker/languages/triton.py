@@ -144,6 +144,9 @@ class CudaTriton:
     def time(self, launches: int) -> list[float]:
         """Latency of each launch in microseconds; memory the allocator reuses read NaN before."""
         case = self._wrapper.case
+        if self._timer is None:
+            # It launches too, to calibrate itself: before the poison.
+            self._timer = LaunchTimer(self._wrapper.bound(), self._wrapper.restore)
         with poisoned_allocations():
             poisoned = [
                 torch.empty(
@@ -153,8 +156,6 @@ class CudaTriton:
                 if name not in case.mutates
             ]
         del poisoned
-        if self._timer is None:
-            self._timer = LaunchTimer(self._wrapper.bound(), self._wrapper.restore)
         samples_us, self._result = self._timer.samples_us(launches)
         return samples_us
 
