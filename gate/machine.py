@@ -27,6 +27,8 @@ def ask_platform(pool: WorkerPool, settings: GateSettings, language: Language) -
     try:
         report = worker.call("report", params, Report, settings.deadlines.start_s, _never())
     except WorkerFailure as failure:
+        # What is lacking may be installed before the next question; then it can be forked, too.
+        pool.unforked.pop(language.value, None)
         known_lack = isinstance(failure, WorkerRaised) and failure.kind == "environment"
         install = f"try: {pool.python} -m pip install {PACKAGES[language]}"
         raise EnvironmentLacks(

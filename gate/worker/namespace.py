@@ -47,3 +47,13 @@ def float64_beside(tensor: Tensor, like: Any) -> Any:
     torch = namespace_of(like)
     host = torch.from_numpy(np.ascontiguousarray(tensor.array))
     return host.view(getattr(torch, tensor.dtype)).to(like.device).double()
+
+
+def give_back_device_memory() -> None:
+    """What torch keeps of a GPU after use goes to the processes of kernels.
+
+    A reference in float64 may have taken tens of GiB.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()

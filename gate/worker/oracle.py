@@ -17,7 +17,7 @@ import numpy as np
 from .arrays import carrier, is_float, read_arrays, write_arrays
 from .comparison import Difference, compare, root_mean_square, scaled, within_budget
 from .languages import Tensor, TensorSpec
-from .namespace import float64
+from .namespace import float64, give_back_device_memory
 from .problems import WorkloadProblem
 from .values import copied, exact, in_form_of, redrawn, spec_of, to_input, to_output, widened
 from .workload_module import WorkloadModule
@@ -98,6 +98,7 @@ class Oracle:
             name: root_mean_square(values) if is_float(specs[name].dtype) else 0.0
             for name, values in right.items()
         }
+        give_back_device_memory()
         self._cases[params["slot"]] = Expectation(
             inputs=inputs,
             native=native if workload.check_outputs is not None else {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 from collections.abc import Callable
@@ -130,3 +131,19 @@ def test_a_kernel_without_a_launch_cannot_be_gated(
     assert verdict.status is Status.UNGATEABLE
     assert "no launch was found" in verdict.message
     assert {check.outcome for check in verdict.checks} == {Outcome.NOT_RUN}
+
+
+def test_what_was_installed_since_is_forked(tmp_path: Path) -> None:
+    hidden = tmp_path / "site" / "numpy"
+    hidden.mkdir(parents=True)
+    (hidden / "__init__.py").write_text("raise ImportError('No module named numpy, yet')\n")
+    settings = GateSettings(environment={"PYTHONPATH": str(hidden.parent)})
+    gate = Gate(tmp_path, settings, tmp_path / "scratch")
+    with pytest.raises(EnvironmentLacks, match="numpy, yet"):
+        gate.platform(Language.OPENCL)
+
+    shutil.rmtree(hidden)
+
+    assert gate.platform(Language.OPENCL).name == "pocl-cpu"
+    assert gate._pool.unforked == {}
+    gate.close()
