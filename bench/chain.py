@@ -197,9 +197,7 @@ def main() -> int:
     parser.add_argument("--language", choices=sorted(SUFFIX), required=True)
     parser.add_argument("--home", type=Path, help="go on in this folder, or begin there")
     parser.add_argument("--most", type=int, default=6, help="steps to take at most")
-    parser.add_argument(
-        "--skills", default="", help="only these, in this order"
-    )
+    parser.add_argument("--skills", default="", help="only these, in this order")
     parser.add_argument("--at-least", type=int, default=1, help="steps that must be confirmed")
     parser.add_argument(
         "--speedup", type=float, default=1.0, help="the total must be at least this"

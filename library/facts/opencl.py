@@ -41,7 +41,7 @@ class OpenCLAnalysis:
         self._traces = traces
         declared = self.source.workload
         self.shapes: tuple[Axes, ...] = declared.shapes if declared else ()
-        self.launch = LaunchFacts(self.source)
+        self.launch = LaunchFacts(self.source, self.indices, self.number)
         self.buffers = BufferFacts(self.source, self.indices, self.memory, traces)
         self.control = ControlFacts(self.source, self.indices)
         self.loops = LoopFacts(self.source, self.indices, self.memory, self.buffers, self.number)

@@ -30,6 +30,11 @@ BY_DIMENSION = (
     "get_enqueued_local_size",
 )
 """Work-item functions that take a dimension (OpenCL C 3.0 §6.15.1)."""
+ORDERED = re.compile(
+    r"get_\w+_linear_id|(?:get_)?(?:num_|max_|enqueued_num_)?sub_groups?_\w+"
+    r"|get_(?:num|enqueued_num)_sub_groups|work_group_(?:broadcast|scan_\w+)"
+)
+"""Functions whose answer depends on the order work-items are numbered in, dimension 0 fastest."""
 PRECISE = ("exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "sqrt", "rsqrt")
 """Functions with a `native_` form (OpenCL C 3.0 §6.15.2)."""
 _JUMPS = (
@@ -59,6 +64,11 @@ class ControlFacts:
         """Whether one variable, never changed, holds a dimension's id as it is, and nothing else
         in the kernel or its helpers asks for it."""
         calls = [g for g in self._source.global_ids if g.dim == dim]
+        literal = {g.call for g in self._source.global_ids}
+        for name, call in self._source.calls():
+            if name == "get_global_id" and call not in literal:
+                said = f"line {self._source.line(call)}: {self._source.text(call)}"
+                return Known(False, f"{said} names its dimension otherwise than by a digit")
         if len(calls) != 1 or any("get_global_id" in n for n in self._helper_calls()):
             return Known(False, f"get_global_id({dim}) is asked for {len(calls)} times")
         only = calls[0]
@@ -68,9 +78,12 @@ class ControlFacts:
             return Known(False, f"{at}: its result is not kept in a variable that stays")
         while value.type in ("cast_expression", "parenthesized_expression"):
             value = unwrapped(field(value, "value") if value.type == "cast_expression" else value)
-        plain = value == only.call or self._source.text(value).replace(" ", "").endswith(
-            f")({self._source.text(only.call).replace(' ', '')})"
+        # `(uint)(get_global_id(1))` parses as a call of a type in parentheses.
+        cast = value.type == "call_expression" and (
+            field(value, "function").type == "parenthesized_expression"
+            and self._source.arguments(value) == [only.call]
         )
+        plain = value == only.call or cast
         return Known(plain, f"{at}: {self._source.text(only.declaration or only.call)}")
 
     def uses_group(self) -> Answer:
@@ -104,9 +117,9 @@ class ControlFacts:
             if name in BY_DIMENSION and not (len(arguments) == 1 and arguments[0].isdigit()):
                 said = f"line {self._source.line(call)}: {self._source.text(call)}"
                 return Known(False, said)
-            if name.endswith("_linear_id"):
+            if ORDERED.fullmatch(name):
                 return Known(False, f"line {self._source.line(call)}: {name} numbers by dimension")
-        found = [name for name in self._helper_calls() if name in BY_DIMENSION]
+        found = [n for n in self._helper_calls() if n in BY_DIMENSION or ORDERED.fullmatch(n)]
         return Known(not found, f"a helper calls {found[0]}" if found else "all are literals")
 
     def early_return(self) -> Answer:
@@ -128,6 +141,10 @@ class ControlFacts:
         """Whether every branch and loop past the guard goes the same way for all ids of a dimension."""
         symbol = global_id(dim)
         guards = self._source.guard.statements
+        for variable, bound in self._source.guard.bounds.items():
+            if self._indices.depends(bound, symbol):
+                said = f"line {self._source.line(bound)}: {variable} is kept below {self._source.text(bound)}"
+                return Known(False, f"{said}, which depends on get_global_id({dim})")
         inside_guards = {
             n.id for g in guards if g != self._source.guard.block for n in find(g, *_JUMPS)
         }

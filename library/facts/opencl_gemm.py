@@ -33,6 +33,9 @@ class Gemm:
 
 def gemm_loop(source: KernelSource, indices: Indices, memory: Memory) -> Gemm | str:
     """The product's parts, or what makes the kernel something else."""
+    for bound in source.guard.bounds.values():
+        if any(indices.depends(bound, global_id(dim)) for dim in (0, 1)):
+            return f"line {source.line(bound)} bounds one id by another"
     block = source.guard.block
     inside = field(block, "consequence") if block else source.body
     ids = {g.declaration for g in source.global_ids}

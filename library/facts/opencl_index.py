@@ -119,6 +119,8 @@ class Indices:
         if node.type == "identifier":
             return self._name(text, node, within, depth + 1)
         if node.type == "cast_expression":
+            if self._source.text(child(node, "type")) not in _INTEGERS:
+                return self._opaque(node)
             return self._expand(child(node, "value"), within, depth + 1)
         if node.type == "call_expression":
             return self._call(node, within, depth + 1)
@@ -144,15 +146,23 @@ class Indices:
         if constant is not None:
             return number(constant.value)
         value = self.only_value(name)
-        if value is None or name in within:
+        if value is None or name in within or self._narrow(name):
             return Polynomial({(name,): 1})
         expanded = self._expand(value, within | {name}, depth)
         return Polynomial({(name,): 1}) if expanded.opaque else expanded
 
+    def _narrow(self, name: str) -> bool:
+        """Whether a variable may not hold the whole value it is set to: `uchar` wraps at 256."""
+        declared = self._source.declared[name][0]
+        pointer = next(find(declared.declarator, "pointer_declarator"), None) is not None
+        kind = self._source.text(child(declared.declaration, "type"))
+        return not pointer and kind not in _INTEGERS
+
     def only_value(self, name: str) -> Node | None:
         """The initializer of a variable declared once and never changed; else None."""
         declared = self._source.declared.get(name, ())
-        if len(declared) != 1 or name in self._source.assigned:
+        shadows = name in self._source.parameters
+        if len(declared) != 1 or shadows or name in self._source.assigned:
             return None
         return declared[0].value
 
@@ -241,7 +251,7 @@ class Indices:
                 if node.type == "assignment_expression":
                     found.setdefault(name, []).append(child(node, "right"))
                     found[name].extend(find(child(node, "left"), "subscript_argument_list"))
-                elif node.type == "pointer_expression":
+                elif node.type in ("pointer_expression", "call_expression"):
                     found.setdefault(name, []).extend(self._statement_of(node))
                 found.setdefault(name, []).extend(self._conditions(node))
         return {name: tuple(nodes) for name, nodes in found.items()}
@@ -262,4 +272,8 @@ class Indices:
                     yield condition
 
 
-_INTEGERS = ("int", "uint", "long", "ulong", "size_t", "short", "ushort")
+_INTEGERS = (
+    *("int", "uint", "unsigned", "unsigned int", "long", "ulong", "unsigned long", "long long"),
+    *("size_t", "ptrdiff_t"),
+)
+"""Types that hold any index the kernel can have; narrower ones wrap."""

@@ -6,8 +6,12 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 
+from tree_sitter import Node
+
 from gate.values.workload import Axes
 from library.fact import Answer, Known, Missing
+from library.facts.opencl_index import Indices, Polynomial
+from library.languages.c_tree import find
 from library.languages.opencl_kernel import KernelSource
 from library.languages.opencl_source import function_name, kernel_definitions
 from library.target import Locus
@@ -21,6 +25,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+Numbers = Callable[[Polynomial, Axes | None], int | Missing]
 _MAX_DEPTH = 12
 """Of nested operations; also ends names that are set to each other."""
 _DECLARE = 'write the launch as `return {"global": (…, …)}` in the workload file'
@@ -41,15 +46,31 @@ def bound_of(source: KernelSource, dim: int) -> tuple[str, str] | None:
     variable = next((g.variable for g in source.global_ids if g.dim == dim), "")
     guard = source.guard.bounds.get(variable)
     if guard is not None:
+        if not _steady(source, guard):
+            return None
         return source.text(guard), f"line {source.line(guard)}: {variable} < {source.text(guard)}"
     element = global_element(source, dim)
     if element is None or source.launch is None or source.guard.statements:
         return None
     axis = _Expression(source.launch).axis(element.text)
     parameter = source.parameters.get(axis) if axis else None
-    if axis and parameter and not parameter.pointer:
+    named = source.launch.values.get("arguments")
+    if axis and parameter and not parameter.pointer and named is None and _same(source, axis):
         return axis, f"line {element.line} of {element.path}: global size {element.text}"
     return None
+
+
+def _steady(source: KernelSource, bound: Node) -> bool:
+    """Whether a bound has the same value wherever it is written again."""
+    if any(find(bound, "assignment_expression", "update_expression", "call_expression")):
+        return False
+    return all(_same(source, source.text(name)) for name in find(bound, "identifier"))
+
+
+def _same(source: KernelSource, name: str) -> bool:
+    """Whether a name means one thing in the whole kernel, and never changes."""
+    meanings = len(source.declared.get(name, ())) + (name in source.parameters)
+    return name not in source.assigned and meanings <= 1
 
 
 class _Expression:
@@ -110,8 +131,10 @@ def _parsed(text: str) -> ast.expr:
 class LaunchFacts:
     """Facts about ranges."""
 
-    def __init__(self, source: KernelSource) -> None:
+    def __init__(self, source: KernelSource, indices: Indices, numbers: Numbers) -> None:
         self._source = source
+        self._indices = indices
+        self._numbers = numbers
 
     def launch_dim(self, dim: int) -> Answer:
         """Whether the launch writes a global size for the dimension where an edit can reach it."""
@@ -177,17 +200,31 @@ class LaunchFacts:
         where = f"line {value.locus.line} of {value.locus.path}"
         return Known(True, f"{where}: local size {value.locus.text}")
 
-    def bounded(self, dim: int) -> Answer:
-        """Whether an expression is known that the dimension's id stays below."""
+    def bounded(self, dim: int, axes: Axes | None) -> Answer:
+        """Whether an expression is known that the dimension's id stays below, and the launch covers:
+        a smaller range would leave work-items out that an edit of the range could bring in."""
         bound = bound_of(self._source, dim)
         if bound is not None:
-            return Known(True, bound[1])
+            return self._covered(dim, bound[1], axes)
         if all(g.dim != dim for g in self._source.global_ids):
             return Known(False, f"the kernel does not ask for get_global_id({dim})")
         return Missing(
             f"nothing in the kernel bounds get_global_id({dim})",
             "return early when the id is past its extent, as in `if (row >= M) return;`",
         )
+
+    def _covered(self, dim: int, because: str, axes: Axes | None) -> Answer:
+        variable = next((g.variable for g in self._source.global_ids if g.dim == dim), "")
+        guard = self._source.guard.bounds.get(variable)
+        if guard is None or axes is None:
+            return Known(True, because)
+        size = self._size(dim, axes)
+        if isinstance(size, Missing):
+            return size
+        extent = self._numbers(self._indices.polynomial(guard), axes)
+        if isinstance(extent, Missing):
+            return extent
+        return Known(size[0] >= extent, f"{because}; {size[1]} = {size[0]}")
 
     def _unwritten(self, key: str) -> Missing:
         launch = self._source.launch

@@ -13,7 +13,7 @@ from library.facts.opencl_buffers import TRACE, BufferFacts
 from library.facts.opencl_index import Indices, Polynomial
 from library.facts.opencl_loops import Loop, counted, innermost, unroll_hint
 from library.facts.opencl_memory import Access, Memory
-from library.facts.opencl_reduction import loop_body
+from library.facts.opencl_reduction import changes_inside, loop_body
 from library.languages.c_tree import find
 from library.languages.opencl_kernel import KernelSource
 from library.target import Locus
@@ -141,6 +141,11 @@ class LoopFacts:
         if body.other is not None:
             text = self._source.text(body.other).split("\n")[0]
             return Known(False, f"line {self._source.line(body.other)}: {text}")
+        for statement in body.statements:
+            changed = changes_inside(statement)
+            if changed is not None:
+                said = f"line {self._source.line(changed)}: {self._source.text(changed)}"
+                return Known(False, f"{said} changes something inside an expression")
         for reduced in body.reductions:
             for statement in body.statements:
                 used = {self._source.text(n) for n in find(statement, "identifier")}

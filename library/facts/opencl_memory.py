@@ -189,9 +189,9 @@ class Memory:
 
     def _named(self, name: str, depth: int) -> tuple[str, Polynomial] | None:
         parameter = self._source.parameters.get(name)
-        if parameter is not None:
-            return (name, number(0)) if parameter.pointer else None
         declared = self._source.declared.get(name, ())
+        if parameter is not None:
+            return (name, number(0)) if parameter.pointer and not declared else None
         if len(declared) == 1:
             only = declared[0]
             if next(find(only.declarator, "array_declarator"), None) is not None:

@@ -52,6 +52,13 @@ def statements(block: Node) -> list[Node]:
     return [node for node in block.named_children if node.type != "comment"]
 
 
+def changes_inside(statement: Node) -> Node | None:
+    """The first assignment or increment that is part of a larger expression, as in `A[i++]`."""
+    whole = statement.named_children[0] if statement.type == "expression_statement" else None
+    changes = find(statement, "assignment_expression", "update_expression")
+    return next((node for node in changes if node != whole), None)
+
+
 def loop_body(source: KernelSource, body: Node) -> LoopBody:
     """The body of a counted loop, read statement by statement."""
     reductions, stores, temporaries = [], [], []

@@ -54,7 +54,7 @@ def gemm_of(model: Model) -> Gemm | None:
         return None
     update = model.statement_of(dot)
     accumulator = _accumulator(model, dot, update)
-    tile = _initial_tile(model, accumulator, loop) if accumulator else None
+    tile = _initial_tile(model, accumulator, loop, update) if accumulator else None
     left, right = argument(model, dot, "input", 0), argument(model, dot, "other", 1)
     if tile is None or left is None or right is None:
         return None
@@ -78,12 +78,21 @@ def _accumulator(model: Model, dot: Node, update: Node) -> str:
     if unwrap(right) == dot:
         carried = argument(model, dot, "acc", 2)
         return name if carried is not None and model.canonical(carried) == name else ""
-    return name if model.canonical(right).startswith(f"{name}+") else ""
+    if right.type != "binary_operator" or model.text(field(right, "operator")) != "+":
+        return ""
+    plain = model.canonical(field(right, "left")) == name and unwrap(field(right, "right")) == dot
+    return name if plain else ""
 
 
-def _initial_tile(model: Model, accumulator: str, loop: Loop) -> tuple[str, str, str] | None:
-    """(BLOCK_M, BLOCK_N, dtype) of the `tl.zeros` the accumulator starts from."""
-    for node in model.assignments.get(accumulator, ()):
+def _initial_tile(
+    model: Model, accumulator: str, loop: Loop, update: Node
+) -> tuple[str, str, str] | None:
+    """(BLOCK_M, BLOCK_N, dtype) of the `tl.zeros` the accumulator starts from; None if the loop
+    changes it in any statement but `update`."""
+    bindings = model.assignments.get(accumulator, ())
+    if any(inside(node, loop.node) and model.statement_of(node) != update for node in bindings):
+        return None  # scaled, flushed or restarted: a block of K has a meaning of its own
+    for node in bindings:
         right = node.child_by_field_name("right")
         if node.type != "assignment" or right is None or inside(node, loop.node):
             continue

@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from gate.values.workload import Axes, shape_label
 from library.fact import Answer, Argument, Known, Missing
 from library.facts.triton_constants import constant, definition
-from library.facts.triton_gemm import NO_GEMM, gemm_of
-from library.facts.triton_grid import grid_blocks, grid_tuple
+from library.facts.triton_gemm import NO_GEMM, Gemm, gemm_of
+from library.facts.triton_grid import grid_blocks, grid_tuple, other_use
 from library.facts.triton_launch_facts import (
     Function,
     first_shape,
     missing_shape,
 )
-from library.facts.triton_model import Model
+from library.facts.triton_model import LANGUAGE_PACKAGE, Model
 from library.facts.triton_offsets import argument, bounds_of
 from library.facts.triton_operand_facts import operand_bytes
-from library.facts.triton_pointers import address_of, extents_bounded
+from library.facts.triton_pointers import address_of, unbounded
 from library.facts.triton_program_ids import linear_id_of, persistent_loop, program_ids_of
 from library.facts.triton_tensors import scalar
-from library.languages.python_source import line_of, nodes_of
+from library.languages.python_source import Node, inside, line_of, nodes_of
 
 ATOMICS = tuple(f"atomic_{op}" for op in ("add", "max", "min", "and", "or", "xor", "xchg", "cas"))
 
@@ -62,6 +62,9 @@ def _tiles_editable(model: Model, arguments: tuple[Argument, ...], axes: Axes | 
         found = definition(model, name)
         if isinstance(found, Missing):
             return Known(False, found.reason)
+        shared = other_use(model, found)
+        if shared is not None:
+            return Known(False, f"line {line_of(shared)} uses what {name} is set by, too")
         places.append(found.node.start_byte)
     if len(set(places)) < len(places):
         return Known(False, "two tile constants share one literal")
@@ -81,16 +84,53 @@ def _grid_follows(model: Model, arguments: tuple[Argument, ...], axes: Axes | No
 
 
 def _masks_follow(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
-    """Whether every access is kept inside its extents by masks or wraps, for any tile."""
+    """Whether every access is right for any tile: kept inside its extents by masks or wraps, zero
+    past the end of K, and about nothing but operands and the output."""
+    gemm = gemm_of(model)
+    if gemm is None:
+        return Known(False, NO_GEMM.reason)
+    operands = {*gemm.a.loads, *gemm.b.loads}
     for kind, call in model.accesses():
-        address, covered = address_of(model, call), extents_bounded(model, call)
         where = f"tl.{kind} on line {line_of(call)}"
-        if address is None or covered is None:
+        try:
+            bare = unbounded(model, call, gemm.loop)
+        except LookupError:
             return Known(False, f"{where} is no sum of offsets with a mask of bounds")
-        bare = [t.offset.block for t in address.terms if t.offset.block not in covered]
-        if bare:
-            return Known(False, f"{where} does not mask {bare[0]}")
+        if bare is not None:
+            return Known(False, f"{where} does not mask {bare.offset.block}")
+        if kind == "store" and not _stores_tile(model, gemm, call):
+            return Known(False, f"{where} stores something else than the tile")
+        if inside(call, gemm.loop.node) and call not in operands:
+            return Known(False, f"{where} is in the loop over K and loads no operand")
+        other = argument(model, call, "other", 2)
+        if call in operands and (other is None or model.text(other) not in ("0", "0.0")):
+            return Known(False, f"{where} does not fill with zeros")
+    carried = _carried_out(model, gemm)
+    if carried:
+        return Known(False, f"{carried} is set in the loop over K and used after it")
     return Known(True, "every load and store masks each offset")
+
+
+def _stores_tile(model: Model, gemm: Gemm, call: Node) -> bool:
+    address = address_of(model, call)
+    blocks = {term.offset.block for term in address.terms} if address is not None else set()
+    return blocks == {gemm.block_m, gemm.block_n}
+
+
+def _carried_out(model: Model, gemm: Gemm) -> str:
+    """A name other than the accumulator that the loop over K sets for what comes after it."""
+    loop = gemm.loop.node
+    for name, bindings in model.assignments.items():
+        if name == gemm.accumulator or not any(inside(node, loop) for node in bindings):
+            continue
+        later = (
+            node
+            for node in nodes_of(model.function.body, "identifier")
+            if node.start_byte >= loop.end_byte and model.text(node) == name
+        )
+        if next(later, None) is not None:
+            return name
+    return ""
 
 
 def _first_shape_tiles(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
@@ -176,6 +216,11 @@ def _order_free(model: Model, arguments: tuple[Argument, ...], axes: Axes | None
     for name in ATOMICS:
         for call in model.calls(name):
             return Known(False, f"tl.{name} on line {line_of(call)}")
+    for module, helper in model.helpers:
+        for call in nodes_of(helper.function.body, "call"):
+            name = module.callee(call).removeprefix(LANGUAGE_PACKAGE)
+            if name in (*ATOMICS, "program_id", "num_programs"):
+                return Known(False, f"tl.{name} in {helper.name}, line {line_of(call)}")
     if not model.calls("program_id"):
         return Known(False, "no tl.program_id is read")
     reads = len(model.calls("program_id")) + len(model.calls("num_programs"))

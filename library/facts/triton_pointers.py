@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from library.facts.triton_model import Model, once
+from library.facts.triton_model import Loop, Model, once
 from library.facts.triton_offsets import (
     Bound,
     Offset,
     argument,
     bounds_of,
+    is_loop_bound,
     offset_of,
     product_factors,
     sum_terms,
@@ -62,15 +63,25 @@ def address_of(model: Model, access: Node) -> Address | None:
     return _sum(model, expression, advances)
 
 
-def extents_bounded(model: Model, access: Node) -> frozenset[str] | None:
-    """Blocks of the address whose offsets a mask or a wrap keeps inside an extent; None if the
-    address or the mask is of another form."""
+def unbounded(model: Model, access: Node, loop: Loop) -> Term | None:
+    """The first term of an access's address that neither a mask nor a wrap keeps inside an extent.
+
+    A bound is one of the very offsets, or, for the loop's own axis, one that cuts off its last block.
+    Raises LookupError if the address or the mask is of another form.
+    """
     address, bounds = address_of(model, access), bounds_of(model, access)
     if address is None or bounds is None:
-        return None
-    masked = {bound.offset.block for bound in bounds}
-    wrapped = {term.offset.block for term in address.terms if term.offset.wrap}
-    return frozenset(masked | wrapped)
+        raise LookupError(model.text(access))
+    for term in address.terms:
+        own = replace(term.offset, axis=None)
+        kept = (
+            replace(bound.offset, axis=None) == own
+            or (bound.offset.block == own.block and is_loop_bound(model, bound, loop))
+            for bound in bounds
+        )
+        if not term.offset.wrap and not any(kept):
+            return term
+    return None
 
 
 def bound_for(bounds: tuple[Bound, ...], axis: int | None) -> Bound | None:

@@ -18,7 +18,13 @@ from library.facts.triton_launch_facts import (
 from library.facts.triton_model import Loop, Model
 from library.facts.triton_offsets import argument, bounds_of
 from library.facts.triton_pointers import address_of
-from library.facts.triton_rows import RowPasses, row_integers, row_passes_of, tail_masked
+from library.facts.triton_rows import (
+    RowPasses,
+    block_with_a_meaning,
+    row_integers,
+    row_passes_of,
+    tail_masked,
+)
 from library.facts.triton_softmax import softmax_passes_of
 from library.facts.triton_tensors import scalar
 from library.languages.python_source import Node, line_of, nodes_of
@@ -152,6 +158,10 @@ def _rows_by_integers(model: Model, arguments: tuple[Argument, ...], axes: Axes 
         )
     if not any(is_jit(model.module, d) for d in model.function.decorators):
         return Known(False, f"{model.kernel.entry} is not decorated with jit")
+    passed = model.site.arguments if model.site is not None else {}
+    absent = [name for name in names if name not in passed]
+    if absent:
+        return Known(False, f"the launch does not pass {absent[0]}, so a heuristic cannot read it")
     return Known(True, f"rows are placed by {', '.join(names)}")
 
 
@@ -162,6 +172,9 @@ def _tails_masked(model: Model, arguments: tuple[Argument, ...], axes: Axes | No
     for loop in rows.loops:
         if not tail_masked(model, loop):
             return Known(False, f"an access in the loop on line {line_of(loop.node)} is not masked")
+    for kind, call in model.accesses():
+        if kind == "load" and argument(model, call, "other", 2) is None:
+            return Known(False, f"tl.load on line {line_of(call)} leaves lanes undefined")
     return Known(True, f"every access is masked by {rows.bound}")
 
 
@@ -174,6 +187,10 @@ def _block_editable(model: Model, arguments: tuple[Argument, ...], axes: Axes | 
 
 
 def _editable(model: Model, rows: RowPasses) -> Known:
+    meant = block_with_a_meaning(model, rows)
+    if meant is not None:
+        said = f"line {line_of(meant)}: {model.text(meant)} is of one block, not of the row so far"
+        return Known(False, said)
     found = definition(model, rows.block)
     if isinstance(found, Missing):
         return Known(False, found.reason)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from library.facts.triton_model import Loop, Model, once
 from library.facts.triton_offsets import bounds_of, is_loop_bound
 from library.facts.triton_pointers import address_of
-from library.languages.python_source import Node, inside, nodes_of
+from library.languages.python_source import Node, field, inside, nodes_of, unwrap
 
+REDUCTIONS = ("sum", "max", "min", "argmax", "argmin", "reduce", "cumsum", "associative_scan")
 LEAVES = ("break_statement", "continue_statement", "return_statement")
 """Statements after which the rest of a loop is not plain straight-line code."""
 
@@ -78,6 +79,42 @@ def tail_masked(model: Model, loop: Loop) -> bool:
             if not bounds or not all(is_loop_bound(model, bound, loop) for bound in bounds):
                 return False
     return True
+
+
+def block_with_a_meaning(model: Model, rows: RowPasses) -> Node | None:
+    """A reduction over one block that is not folded into a value of the whole row: `tl.max(x)` as
+    the scale of a block, or `s = s * 0.5 + tl.sum(x)`. Another block gives another result."""
+    for loop in rows.loops:
+        for call in nodes_of(loop.node, "call"):
+            if model.language_name(call) in REDUCTIONS and not _folded(model, call, loop):
+                return call
+    return None
+
+
+def _folded(model: Model, call: Node, loop: Loop) -> bool:
+    """Whether a reduction's statement only adds it to, or picks it over, a running value."""
+    statement = model.statement_of(call)
+    node = statement.named_children[0] if statement.named_children else statement
+    right = node.child_by_field_name("right")
+    if right is None:
+        return False
+    right = unwrap(right)
+    if node.type == "augmented_assignment":
+        return model.text(field(node, "operator")) == "+=" and right == call
+    if right.type == "call" and model.language_name(right) in ("maximum", "minimum"):
+        parts = [unwrap(n) for n in field(right, "arguments").named_children]
+    elif right.type == "binary_operator" and model.text(field(right, "operator")) == "+":
+        parts = [unwrap(field(right, "left")), unwrap(field(right, "right"))]
+    else:
+        return False
+    others = [part for part in parts if part != call]
+    return len(parts) == 2 and len(others) == 1 and _runs(model, model.text(others[0]), loop)
+
+
+def _runs(model: Model, name: str, loop: Loop) -> bool:
+    """Whether a name is set before a loop and changed in it."""
+    around = [inside(node, loop.node) for node in model.assignments.get(name, ())]
+    return any(around) and not all(around)
 
 
 def _start(model: Model, call: Node) -> int:

@@ -80,7 +80,9 @@ def _maximum_update(model: Model, statement: Node) -> tuple[str, Node] | None:
         return None
     inner = unwrap(given[1])
     value = argument(model, inner, "input", 0) if model.is_language(inner, "max") else None
-    return (name, value) if value is not None else None
+    if value is None or not _over_axis_0(model, inner):
+        return None
+    return name, value
 
 
 def _total_update(model: Model, statement: Node) -> tuple[str, str, str] | None:
@@ -92,9 +94,18 @@ def _total_update(model: Model, statement: Node) -> tuple[str, str, str] | None:
     inner = argument(model, right, "input", 0) if model.is_language(right, "sum") else None
     if inner is None or not model.is_language(unwrap(inner), "exp"):
         return None
+    if not _over_axis_0(model, right):
+        return None
     exponent = field(unwrap(inner), "arguments").named_children[0]
     function = model.text(field(unwrap(inner), "function"))
     return model.text(field(node, "left")), function, model.canonical(exponent)
+
+
+def _over_axis_0(model: Model, reduction: Node) -> bool:
+    """Whether a reduction gives one number of one row, as the one that replaces it does."""
+    axis = argument(model, reduction, "axis", 1)
+    keeps = argument(model, reduction, "keep_dims", None)
+    return keeps is None and (axis is None or model.canonical(axis) == "0")
 
 
 def _zeroes(model: Model, statement: Node, name: str) -> bool:

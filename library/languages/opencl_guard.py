@@ -85,6 +85,8 @@ def guard_of(source: KernelSource) -> Guard:
         found = dict(_bounds(source, condition, leaves))
         if len(found) < _count(source, condition, "||" if leaves else "&&"):
             continue
+        if found.keys() & bounds.keys():
+            continue  # a second bound of one id: which is tighter is not known
         bounds |= found
         statements.append(node)
         block = None if leaves else node

@@ -55,6 +55,17 @@ class Declared:
     value: Node | None
 
 
+def _pointer_names(argument: Node) -> Iterator[Node]:
+    """Names that an argument may pass as a pointer: not those inside a subscript or another call."""
+    inside = ("subscript_expression", "call_expression")
+    if argument.type in inside:
+        return
+    if argument.type == "identifier":
+        yield argument
+    for child in argument.named_children:
+        yield from _pointer_names(child)
+
+
 class KernelSource:
     """A kernel's function with its parameters, variables, calls and launch, parsed once.
 
@@ -254,10 +265,12 @@ class KernelSource:
     def assigned(self) -> Mapping[str, tuple[Node, ...]]:
         """Where plain variables change after their declaration, by name.
 
-        A store to an element of an array changes the array; a variable whose address is taken
-        counts as changed there.
+        A store to an element of an array changes the array; a variable whose address is taken, and
+        an array that a call is handed, count as changed there.
         """
         found: dict[str, list[Node]] = {}
+        for name, call in self._handed():
+            found.setdefault(name, []).append(call)
         changes = ("assignment_expression", "update_expression", "pointer_expression")
         for node in find(self.body, *changes):
             if node.type == "pointer_expression" and self.text(node)[0] != "&":
@@ -271,6 +284,21 @@ class KernelSource:
             if target.type == "identifier" and (not through or name in self.arrays):
                 found.setdefault(name, []).append(node)
         return {name: tuple(nodes) for name, nodes in found.items()}
+
+    def _handed(self) -> Iterator[tuple[str, Node]]:
+        """(array, call) of each call that gets an array of the kernel's own, or a pointer that may
+        lead to one."""
+        pointers = {
+            name
+            for name, declared in self.declared.items()
+            if any(next(find(d.declarator, "pointer_declarator"), None) for d in declared)
+        }
+        for callee, call in self.calls():
+            if callee.startswith("vload"):
+                continue
+            names = {self.text(n) for a in self.arguments(call) for n in _pointer_names(a)}
+            for name in self.arrays if names & pointers else names & self.arrays:
+                yield name, call
 
     @cached_property
     def global_ids(self) -> tuple[GlobalId, ...]:

@@ -11,7 +11,7 @@ from library.facts.opencl import OpenCLAnalysis
 from library.facts.opencl_index import global_id
 from library.facts.opencl_launch import bound_of
 from library.facts.opencl_memory import Access
-from library.facts.opencl_reduction import statements
+from library.facts.opencl_reduction import changes_inside, statements
 from library.languages.c_tree import ancestors, declared_name, field, find
 from library.target import Captures, Target
 from library.transforms import Parameters
@@ -92,6 +92,7 @@ class _Coarsened:
         ]
         if not past:
             raise StuckError(f"nothing depends on {self._variable}")
+        self._declared_alone()
         initializer = self._source.declared[self._variable][0].value
         if initializer is None:
             raise StuckError(f"{self._variable} has no initializer")
@@ -99,6 +100,15 @@ class _Coarsened:
         yield self._neighbours(above_comments(past[0]))
         for statement in past:
             yield from self._statement(statement)
+
+    def _declared_alone(self) -> None:
+        """Raises StuckError if what depends on the id is declared in one statement with it."""
+        for declarator in self._declaration.children_by_field_name("declarator"):
+            name = declared_name(declarator)
+            text = self._source.text(name) if name is not None else ""
+            if text != self._variable and text in self._varying:
+                line = self._source.line(declarator)
+                raise StuckError(f"line {line} declares {text} together with {self._variable}")
 
     def _neighbours(self, before: Node) -> ByteEdit:
         source, name = self._source, self._variable
@@ -171,6 +181,10 @@ class _Coarsened:
     def _repeated(self, node: Node) -> list[str]:
         if node.type == "declaration":
             return self._declared(node)
+        changed = changes_inside(node)
+        if changed is not None:
+            line, text = self._source.line(changed), self._source.text(changed)
+            raise StuckError(f"line {line}: {text} would be done for every {self._variable}")
         stores = [
             a for a in self._memory.within(node) if a.writes and a.base in self._source.parameters
         ]

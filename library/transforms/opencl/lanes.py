@@ -12,7 +12,8 @@ from library.facts.opencl_memory import Access
 from library.languages.c_tree import ancestors, declared_name, field, find, unwrapped
 from library.transforms.opencl.rewrite import StuckError, edit
 
-ELEMENTS = ("float", "int", "uint", "double", "half", "short", "ushort", "long", "ulong")
+ELEMENTS = ("float", "int", "uint", "double", "half", "long", "ulong")
+"""Element types whose vectors compute as they do; narrower integers widen to int first."""
 _ELEMENTWISE = frozenset(
     [
         "exp",

@@ -11,7 +11,7 @@ from library.facts.opencl import OpenCLAnalysis
 from library.facts.opencl_index import global_id
 from library.facts.opencl_launch import bound_of
 from library.facts.opencl_reduction import statements
-from library.languages.c_tree import ancestors, field, find
+from library.languages.c_tree import ancestors, declared_name, field, find
 from library.languages.opencl_guard import GlobalId
 from library.languages.opencl_kernel import KernelSource
 from library.target import Captures, Target
@@ -107,6 +107,10 @@ class _Vectorized:
         rest = [
             s for s in statements(block) if s not in guard.statements and s != self._declaration
         ]
+        together = self._declared_together()
+        if together:
+            line = source.line(self._declaration)
+            raise StuckError(f"line {line} declares {together} together with {name}")
         varying = [s for s in rest if self._lanes.varies(s)]
         if not varying:
             raise StuckError(f"nothing depends on {name}")
@@ -119,6 +123,15 @@ class _Vectorized:
         yield insert(source, initializer.end_byte, f" * {width}")
         yield from self._unfrozen()
         yield self._split(first, last)
+
+    def _declared_together(self) -> str:
+        """A variable that depends on the id and is declared in one statement with it, or nothing."""
+        for declarator in self._declaration.children_by_field_name("declarator"):
+            name = declared_name(declarator)
+            text = self._source.text(name) if name is not None else ""
+            if text != self._id.variable and text in self._varying:
+                return text
+        return ""
 
     def _unfrozen(self) -> Iterator[ByteEdit]:
         """Drops `const` from the id, which the scalar tail counts up."""

@@ -67,6 +67,9 @@ def _looped(model: Model, gemm: Gemm, tl: str, bounds: tuple[str, str]) -> ByteE
     after = [s for s in statements if s.start_byte > decode.last.start_byte]
     if not after or next(nodes_of(model.function.body, "return_statement"), None):
         return Refusal("the kernel returns early, which would end the loop over tiles")
+    early = _set_before(model, decode.first)
+    if early:
+        return Refusal(f"{early} is set before the tile is decoded, and changed after")
     head = (
         f"for {decode.variable} in {tl}.range("
         f"{tl}.program_id(0), {decode.total}, {tl}.num_programs(0), flatten=True):"
@@ -83,6 +86,16 @@ def _looped(model: Model, gemm: Gemm, tl: str, bounds: tuple[str, str]) -> ByteE
         previous = statement
     indent = model.source.indent(decode.first)
     return replace_range(model, decode.first, after[-1], joined(lines, indent))
+
+
+def _set_before(model: Model, decode: Node) -> str:
+    """A name that statements before the decode set and later ones change: it would keep its value
+    from one tile to the next."""
+    for name, bindings in model.assignments.items():
+        before = [node.start_byte < decode.start_byte for node in bindings]
+        if any(before) and not all(before):
+            return name
+    return ""
 
 
 def _decode(model: Model, gemm: Gemm, tl: str, bounds: tuple[str, str]) -> _Decode | Refusal:

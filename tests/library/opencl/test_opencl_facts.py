@@ -221,3 +221,12 @@ def test_group_dependence_is_seen_in_helpers_too() -> None:
     )
     answer = analysis_of(helped).call("uses_group", (), None)
     assert answer == Known(True, "a helper calls get_local_id")
+
+
+def test_an_array_that_a_helper_fills_depends_on_what_the_helper_is_given() -> None:
+    source = cases.GEMV.source.replace(
+        "const __global float* A", "const __global float* A", 1
+    ).replace("    float sum = 0;", "    float sum = 0, t[2];\n    fill(A[row*K], t);")
+    pre = "void fill(float v, float *t) { t[0] = t[1] = v; }\n"
+    analysis = analysis_of(Case(pre + source, cases.GEMV.workload))
+    assert "t" in analysis.indices.dependent("get_global_id(0)")

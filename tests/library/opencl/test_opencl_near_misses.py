@@ -42,6 +42,16 @@ ROWS = [
     ("stores through a pointer that moves", edited(NT, ("    C[row", "    __global float *c = C;\n    c += row * N + col;\n    *c = 0.0f;\n    C[row")), "not followed"),
     ("launch serves two kernels", edited(NT, ("\n__kernel", "\n__kernel void g(__global float *C) { C[0] = 1.0f; }\n\n__kernel")), "launch-written"),
     ("while loop", edited(NT, ("    float acc", "    while (K > 9) K--;\n    float acc")), "uniform-over-rows"),
+    ("bounds columns by the row", edited(NT, ("row >= M || col >= N", "row >= M || col >= row")), "uniform-over-rows"),
+    ("two guards on the row", edited(NT, ("    if (row >= M ||", "    if (row >= M - 5)\n        return;\n    if (row >= M ||")), "uniform-over-rows"),
+    ("bound changes", edited(NT, ("    float acc", "    M = 1;\n    float acc")), "row-bounded"),
+    ("bound is shadowed", edited(NT, ("    C[row", "    for (int i = 0; i < 1; ++i) { int M = 1; acc += M; }\n    C[row")), "row-bounded"),
+    ("launch leaves rows out", edited(NT, workload=('axes["M"])}', 'axes["M"] // 2)}')), "row-bounded"),
+    ("counts backwards", edited(NT, ("row = get_global_id(1)", "row = M - 1 - (int)(get_global_id(1))")), "one-row"),
+    ("dimension by a name", edited(NT, ("\n__kernel", "\n#define ROWS 1\n__kernel"), ("= acc;", "= acc + get_global_id(ROWS);")), "one-row"),
+    ("dimension with a suffix", edited(NT, ("= acc;", "= acc + get_global_id(1u);")), "one-row"),
+    ("counts inside an index", edited(NT, ("    float acc", "    int i = 0;\n    float acc"), ("A[row * K + k]", "A[row * K + i++]")), "i++ would be done"),
+    ("scales inside the term", edited(NT, ("    float acc", "    float g = 1.0f;\n    float acc"), ("B[col * K + k]", "B[col * K + k] * (g *= 0.9f)")), "would be done"),
 ]  # fmt: skip
 COLUMNS = [
     ("a column apart", NT, "contiguous-lanes"),
@@ -54,6 +64,9 @@ COLUMNS = [
     ("helper of its own", edited(cases.SAXPY, ("kernel void", "float h(float v) { return v; }\nkernel void"), ("a * x[i]", "h(x[i])")), "not known to work lane by lane"),
     ("changes what outlives a column", edited(cases.SAXPY, ("\ty[i]", "\tfloat s = x[i];\n\ta *= 2.0f;\n\ty[i]")), "outlives a column"),
     ("mixed types", edited(cases.SAXPY, ("global const float *x", "global const int *x")), "one-element-type"),
+    ("declares another index with the column", edited(cases.SAXPY, ("int i = get_global_id(0);", "int i = get_global_id(0), j = i + 0;"), ("y[i]", "y[j]")), "declares j together"),
+    ("wraps at 256", edited(cases.SAXPY, ("x[i]", "x[(unsigned char)(i + 5)]")), "contiguous-lanes"),
+    ("bounded by itself", edited(cases.SAXPY, ("if (i >= n)", "if (i >= n - i)")), "uniform-over-columns"),
     ("changes a scalar argument", edited(cases.SAXPY, ("\ty[i]", "\ta = x[i];\n\ty[i]")), "outlives a column"),
 ]  # fmt: skip
 ROW = [
@@ -65,6 +78,9 @@ ROW = [
     ("no tolerance for a sum", edited(cases.GEMV, workload=("TOLERANCE = {'atol': 1e-4, 'rtol': 1e-4}", "")), "order"),
     ("short", edited(cases.GEMV, ("k < K", "k < 8")), "long"),
     ("unrolled", edited(cases.GEMV, ("    for (", "#pragma unroll 4\n    for (")), "scalar"),
+    ("exact", edited(cases.GEMV, workload=("'atol': 1e-4, 'rtol': 1e-4", "'atol': 0.0, 'rtol': 0.0")), "order"),
+    ("scales inside the term", edited(cases.GEMV, ("float sum = 0;", "float sum = 0, g = 1;"), ("x[k]", "x[k] * (g *= 0.9f)")), "independent"),
+    ("a ring of 256", edited(cases.GEMV, ("      sum +=", "      uchar slot = row + k;\n      sum +="), ("x[k]", "x[slot]")), "contiguous"),
     ("private array", edited(cases.GEMV, ("float sum = 0;", "float sum = 0, t[4];"), ("      sum +=", "      t[k % 4] = 0;\n      sum +=")), "independent"),
 ]  # fmt: skip
 STRIDE = [
@@ -72,6 +88,7 @@ STRIDE = [
     ("a transpose has both", edited(cases.SCALE_SWAPPED, ("* x[row * W + col]", "* x[col * H + row]")), "provides"),
     ("fixed work-group", edited(cases.SCALE_SWAPPED, ("__kernel void", "__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void")), "no-fixed-group"),
     ("dimension in a helper", edited(cases.SCALE_SWAPPED, ("__kernel", "int d(void) { return get_global_id(0); }\n__kernel"), ("3.0f *", "d() * 0.0f + 3.0f *")), "dimensions-in-sight"),
+    ("scans a group", edited(cases.SCALE_SWAPPED, ("3.0f *", "work_group_scan_inclusive_add(1.0f) *")), "dimensions-in-sight"),
     ("one dimension", cases.GEMV, ""),
     ("launch is computed", edited(cases.SCALE_SWAPPED, workload=('return {"global"', 'shape = {"global"')), "launch-written"),
 ]  # fmt: skip
@@ -91,6 +108,8 @@ STAGE = [
     ("launch gives groups", edited(cases.GEMM_ALPHA, workload=('axes["M"])}', 'axes["M"]), "local": (1, 1)}')), "driver-chooses-groups"),
     ("ends at the row", edited(cases.GEMM_ALPHA, ("k < K", "k < m")), "matrix-product"),
     ("starts at one", edited(cases.GEMM_ALPHA, ("int k = 0", "int k = 1")), "matrix-product"),
+    ("below the diagonal", edited(cases.GEMM_ALPHA, ("n >= N", "n >= m")), "matrix-product"),
+    ("three dimensions", edited(cases.GEMM_ALPHA, workload=('axes["M"])}', 'axes["M"], 1)}')), "launch-written"),
     ("two sums", edited(cases.GEMM_ALPHA, ("    float s = 0;", "    float s = 0;\n    float t = 0;"), ("        s +=", "        t += 1, s +=")), "matrix-product"),
     ("a filter", cases.BLUR, "matrix-product"),
 ]  # fmt: skip

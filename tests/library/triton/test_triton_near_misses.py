@@ -75,6 +75,20 @@ GEMM_MISSES: list[tuple[str, tuple[tuple[str, str], ...], str]] = [
     ("num-stages-4", (("BLOCK_K=32", "BLOCK_K=32,\n        num_stages=pick(K)"),), "written"),
     ("num-warps-8", (), "large-tile"),
     ("num-warps-4", (), "eight"),
+    ("dot-accumulate", (("acc += tl.dot(a, b)", "acc = acc + tl.dot(a, b) * 0.5"),), "product"),
+    ("dot-accumulate", (("acc += tl.dot(a, b)", "acc = acc + tl.dot(a, b) + 1.0"),), "product"),
+    ("gemm-tile-128x128x64", (("acc += tl.dot(a, b)", "acc += tl.dot(a, b)\n        acc *= 0.5"),), "product"),
+    ("gemm-tile-128x128x64", (("    acc = tl.zeros", "    steps = 0\n    acc = tl.zeros"), ("        a_ptrs +=", "        steps += 1\n        a_ptrs +="), ("acc.to(c", "(acc * steps).to(c")), "masked"),
+    ("gemm-tile-128x128x64", (('triton.cdiv(M, meta["BLOCK_M"])', 'M // meta["BLOCK_M"]'),), "grid-follows"),
+    ("gemm-tile-128x128x64", (('triton.cdiv(M, meta["BLOCK_M"])', 'triton.cdiv(M, meta["BLOCK_M"]) - 1'),), "grid-follows"),
+    ("gemm-tile-128x128x64", (("mask=a_mask, other=0.0", "mask=a_mask, other=1.0"),), "masked"),
+    ("gemm-tile-128x128x64", (("mask=b_mask, other=0.0", "mask=b_mask"),), "masked"),
+    ("gemm-tile-128x128x64", (("(offs_m[:, None] < M) & (offs_n", "(tl.arange(0, BLOCK_M)[:, None] < M) & (offs_n"),), "masked"),
+    ("gemm-tile-128x128x64", (("    c_ptrs =", "    tl.store(c_ptr + pid_m, tl.sum(tl.sum(acc, 1), 0))\n    c_ptrs ="),), "masked"),
+    ("gemm-tile-128x128x64", (("        a = tl.load", "        s = tl.load(c_ptr + k)\n        a = tl.load"),), "masked"),
+    ("gemm-tile-128x128x64", (("\n\ndef gemm(", "\n\nTILE = 64\nOTHER = TILE * 2\n\n\ndef gemm("), ("BLOCK_M=64", "BLOCK_M=TILE")), "tile-written"),
+    ("grouped-order", (("\n@triton.jit\ndef gemm", "\n@triton.jit\ndef count(p):\n    tl.atomic_add(p, 1.0)\n\n\n@triton.jit\ndef gemm"), ("    c_ptrs =", "    count(c_ptr)\n    c_ptrs =")), "any-order"),
+    ("grouped-order", (("\n@triton.jit\ndef gemm", "\n@triton.jit\ndef mine():\n    return tl.program_id(0)\n\n\n@triton.jit\ndef gemm"), ("    c_ptrs =", "    acc += mine()\n    c_ptrs =")), "any-order"),
 ]  # fmt: skip
 
 
@@ -99,6 +113,10 @@ ROW_MISSES: list[tuple[str, tuple[tuple[str, str], ...], str]] = [
     ("row-warps-1", (("BLOCK=256", "BLOCK=256, num_warps=1"),), "more"),
     ("row-alignment", (), "not-sixteen"),
     ("row-warps-8", (), "whole-row"),
+    ("whole-row", (("        row_sum += tl.sum(", "        row_sum = row_sum * 0.5 + tl.sum("),), "written"),
+    ("whole-row", (("        y = tl.exp(", "        step = tl.max(x, axis=0)\n        y = step * tl.exp("),), "written"),
+    ("whole-row", ((', other=-float("inf")', ""),), "masked"),
+    ("online-softmax", (("row_max, tl.max(x.to(tl.float32), axis=0)", "row_max, tl.max(x.to(tl.float32), axis=0, keep_dims=True)"),), "two-passes"),
 ]  # fmt: skip
 
 
@@ -141,6 +159,27 @@ def test_a_kernel_that_returns_early_is_not_made_persistent() -> None:
         ("    offs_m = pid", "    if pid_m > 99:\n        return\n    offs_m = pid"),
     )
     assert "two-axes" in unmet("triton.persistent-grid", target(early, NAIVE.workload))
+
+
+def test_what_is_set_before_the_ids_would_last_from_tile_to_tile() -> None:
+    zeroed = "    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)\n"
+    ids = "    pid_m = tl.program_id(0)\n"
+    source = changed(NAIVE.source, (zeroed, ""), (ids, zeroed + ids))
+    with_descriptors = edited("triton.tensor-descriptors", target(source, NAIVE.workload))
+    answer = TRANSFORMS["triton.persistent-grid"](target(with_descriptors, NAIVE.workload), {}, {})
+    assert isinstance(answer, Refusal)
+    assert "acc is set before" in answer.reason
+
+
+def test_a_heuristic_cannot_read_a_stride_that_the_launch_leaves_out() -> None:
+    norm = subject("rms_norm")
+    source = changed(
+        norm.source,
+        ("stride, N, eps, BLOCK: tl.constexpr", "N, eps, BLOCK: tl.constexpr, stride=500"),
+        ("x, w, y, x.stride(0), N, 1e-6", "x, w, y, N, 1e-6"),
+    )
+    on = target(source, workload("x: (rows, cols), w: (cols)", "rows=64 cols=500"))
+    assert "rows" in unmet("triton.row-alignment", on)
 
 
 def test_the_one_config_of_an_autotuner_is_edited_in_its_place() -> None:
