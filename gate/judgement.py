@@ -106,7 +106,16 @@ def status_of(results: Sequence[ShapeResult], minimum_gain: float) -> tuple[Stat
     same = min(bar, WIDEST_TIE)
     if first.speedup.low >= -same and first.speedup.high <= same:
         return Status.TIE, f"{words}; a difference under {math.expm1(same):.1%} is no gain"
-    return Status.NOISY, f"{words}; the interval does not clear {1 + math.expm1(bar):.3f}"
+    return Status.NOISY, f"{words}; {_why_open(first, bar, minimum_gain)}"
+
+
+def _why_open(result: ShapeResult, bar: float, minimum_gain: float) -> str:
+    """What keeps an interval from deciding, in words."""
+    if bar > math.log1p(minimum_gain):
+        return (
+            f"one kernel against itself varied by up to {math.exp(bar):.3f}x, so this shows nothing"
+        )
+    return f"the interval lies on both sides of {math.exp(bar):.3f}x"
 
 
 def threshold(result: ShapeResult, minimum_gain: float) -> float:

@@ -24,6 +24,8 @@ from gate.values.artifact import BuildArtifact
 from gate.values.verdict import Timing, Verdict
 from gate.values.workload import shape_label
 from library.card import TransformCarrier
+from library.conditions import Judgement
+from library.fact import Known
 from library.retrieval import ConditionResult
 from library.store import Entry
 from library.target import Feature
@@ -103,9 +105,16 @@ def condition_view(result: ConditionResult) -> ConditionView:
         category=result.precondition.category,
         text=result.precondition.text,
         truth=result.judgement.truth.value,
-        because=result.judgement.because,
+        because=_because(result.judgement),
         supply=result.judgement.supply,
     )
+
+
+def _because(judgement: Judgement) -> str:
+    """The condition with its values, and the lines of source that its facts were read from."""
+    known = [fact.answer.because for fact in judgement.facts if isinstance(fact.answer, Known)]
+    lines = [because for because in dict.fromkeys(known) if because.startswith("line ")]
+    return "; ".join([judgement.because, *lines[:2]])
 
 
 def verdict_view(verdict: Verdict, at: str) -> VerdictView:

@@ -68,8 +68,9 @@ def gain(suggestion: SuggestionView) -> str:
     verdict = suggestion.verdict
     if verdict is None:
         return f"expected {suggestion.expected}" if suggestion.expected else "not measured"
-    if not verdict.timings:
-        return verdict.status
+    if not verdict.timings or verdict.status not in ("faster", "tie", "slower"):
+        # A ratio that decided nothing would be read as a gain all the same.
+        return f"{verdict.status} ({verdict.tier})"
     return f"{verdict.status} {speedup(verdict.timings[0])} ({verdict.tier})"
 
 

@@ -80,7 +80,9 @@ def _why(options: argparse.Namespace) -> int:
     if options.json:
         print_json(why)
     else:
-        print(f"{why.skill} on {why.kernel}: {why.answer}")
-        for line in (*why.lines, *condition_lines(why.conditions)):
+        # A condition's own line is said below, with its text.
+        ids = tuple(f"{condition.id}:" for condition in why.conditions)
+        general = [line for line in why.lines if not line[9:].startswith(ids)]
+        for line in (*general, *condition_lines(why.conditions)):
             print(f"  {line}")
     return DONE if why.answer == "applies" else NEGATIVE

@@ -94,10 +94,6 @@ def confirmed() -> Iterator[tuple[Person, str]]:
         assert "Traceback" not in someone.log()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="PoCL takes no include folder with a space in its name, and the gate names the worktree",
-)
 def test_a_worktree_whose_name_has_spaces_and_accents_is_like_any_other() -> None:
     with living(QUICK + ONE_SKILL, name="Schöne Kernel, α β") as person:
         person.trust()

@@ -61,6 +61,7 @@ class OpenClRunner:
     def __init__(self, source: Source, scratch: Path, device: Any) -> None:
         self._source = source
         self._includes = scratch / "includes"
+        self._links = scratch / "links"
         self._device = device
         self._context = cl.Context([device])
         self._queue = cl.CommandQueue(
@@ -180,11 +181,21 @@ class OpenClRunner:
         own = Path(self._source.path).parent
         folders = [own, Path(), *(Path(name) for name in _include_folders(options))]
         searched = [
-            f"-I{base / folder}"
+            f"-I{self._without_space(base / folder)}"
             for folder in folders
             for base in (self._includes, self._source.root)
         ]
         return ["-cl-kernel-arg-info", *_without_includes(options), *searched]
+
+    def _without_space(self, folder: Path) -> Path:
+        """The folder, by a link whose name PoCL can take: its `-I` knows no quotes or escapes."""
+        if not re.search(r"\s", str(folder)):
+            return folder
+        link = self._links / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+        if not link.is_symlink():
+            self._links.mkdir(exist_ok=True)
+            link.symlink_to(folder, target_is_directory=True)
+        return link
 
     def _readable(self, log: str) -> str:
         """A build log with the kernel's path in the place of PoCL's temporary file, without what

@@ -56,7 +56,13 @@ def test_what_is_expected_is_never_shown_as_measured() -> None:
     assert gain(unmeasured) == "expected 1.8x (3 trials on pocl-cpu)"
     assert gain(make_suggestion(verdict=None)) == "not measured"
     assert gain(make_suggestion()) == "faster 3x [2.9, 3.1] (screen)"
-    assert gain(make_suggestion(verdict=make_verdict(status="wrong", timings=()))) == "wrong"
+    wrong = make_verdict(status="wrong", timings=())
+    assert gain(make_suggestion(verdict=wrong)) == "wrong (screen)"
+
+
+def test_a_ratio_that_decided_nothing_is_not_shown() -> None:
+    assert gain(make_suggestion(verdict=make_verdict(status="noisy"))) == "noisy (screen)"
+    assert gain(make_suggestion(verdict=make_verdict(status="slower"))).startswith("slower 3x")
 
 
 def test_a_condition_has_its_mark_its_word_its_facts_and_what_would_settle_it() -> None:
