@@ -79,7 +79,7 @@ class Timing:
 
     axes: Axes
     baseline_us: float
-    """Median over `baseline_samples_us`."""
+    """In the middle observation, so that baseline over candidate is the speedup shown."""
     candidate_us: float
     speedup: float
     """Baseline over candidate; above 1 is faster."""

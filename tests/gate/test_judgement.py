@@ -160,3 +160,22 @@ def test_both_orders_are_drawn() -> None:
 def test_latencies_read_well() -> None:
     assert latency_text(84.06) == "84.1 µs"
     assert latency_text(7258.0) == "7.258 ms"
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(*[st.floats(1.0, 1e6, allow_nan=False) for _ in range(4)]),
+            min_size=1,
+            max_size=3,
+        ),
+        min_size=5,
+        max_size=9,
+    )
+)
+def test_the_latencies_shown_divide_to_the_speedup_shown(
+    units: list[list[tuple[float, float, float, float]]],
+) -> None:
+    blocks = [[Block((a, b), (c, d)) for a, b, c, d in unit] for unit in units]
+    timing = measured({"n": 1}, blocks).timing("simulated")
+    assert timing.baseline_us / timing.candidate_us == pytest.approx(timing.speedup)
