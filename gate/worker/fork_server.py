@@ -88,24 +88,33 @@ class ForkServer:
     def _fork(self, request: Mapping[str, Any], descriptors: list[int]) -> None:
         # Without it the child's first collection would copy every page that holds an object.
         gc.freeze()
+        apart, inside = os.pipe()
         pid = os.fork()
         if pid == 0:
-            self._become(request, descriptors)
-        for fd in descriptors:
+            os.close(apart)
+            self._become(request, descriptors, inside)
+        for fd in (*descriptors, inside):
             os.close(fd)
+        # Until the child has a session of its own, what ends this server's group ends it, too.
+        os.read(apart, 1)
+        os.close(apart)
         # Nobody reaps it before it is asked for, so the descriptor is of this very process.
         process = os.pidfd_open(pid)
         self._answer({"pid": pid}, (process,))
         os.close(process)
 
-    def _become(self, request: Mapping[str, Any], descriptors: list[int]) -> None:
-        """The child: a worker like one that was started by itself. Does not return."""
+    def _become(self, request: Mapping[str, Any], descriptors: list[int], inside: int) -> None:
+        """The child: a worker like one that was started by itself. Does not return.
+
+        Closes `inside` once it stands apart from the server.
+        """
         try:
             requests, replies, printed, lifeline = descriptors
             os.setsid()
             die_with_parent(lifeline)
             self._line.close()
             os.close(self._lifeline)
+            os.close(inside)
             os.dup2(printed, 1)
             os.dup2(printed, 2)
             os.close(printed)

@@ -68,8 +68,9 @@ class GuardedBuffer:
             if touched.size:
                 nearest = touched[0] if where == "after" else zone.size - 1 - touched[-1]
                 raise WroteOutside(
-                    f"the kernel wrote {where} buffer {self.name} "
-                    f"({touched.size} words, the nearest {int(nearest) * 4} bytes off)"
+                    f"the kernel wrote {where} buffer {self.name}, {touched.size} words, the "
+                    f"nearest {int(nearest) * 4} bytes off; the workload gives it as "
+                    f"{self.dtype} {self.host.shape}"
                 )
 
     def release(self) -> None:
