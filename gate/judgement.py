@@ -133,7 +133,7 @@ def status_of(results: Sequence[ShapeResult], minimum_gain: float) -> tuple[Stat
 
 def _why_open(result: ShapeResult, bar: float, minimum_gain: float) -> str:
     """What keeps an interval from deciding, in words."""
-    if bar > math.log1p(minimum_gain):
+    if abs(result.speedup.middle) < bar and bar > math.log1p(minimum_gain):
         return (
             f"one kernel against itself varied by up to {math.exp(bar):.3f}x, so this shows nothing"
         )
