@@ -104,7 +104,7 @@ class Evaluating:
         verdict: Verdict = await self._answer(job, state)
         return verdict
 
-    async def trace(self, state: KernelState) -> None:
+    async def trace(self, state: KernelState, priority: Priority = Priority.TRACE) -> None:
         """Run the kernel once a shape, and keep what its launches passed. Raises as the rest."""
         platform = await self._device(state)
         kernel, workload, basis = state.kernel, state.workload, state.basis
@@ -113,7 +113,7 @@ class Evaluating:
         def work(stop: threading.Event, step: Callable[[str], None]) -> tuple[LaunchTrace, ...]:
             return self._gate.trace(kernel, workload, stop, step)
 
-        job = self._queue.submit(state.id, basis, "trace", Priority.TRACE, work)
+        job = self._queue.submit(state.id, basis, "trace", priority, work)
         traces: tuple[LaunchTrace, ...] = await self._answer(job, state)
         try:
             self._journal.traces.put(*basis, platform.name, traces)

@@ -34,9 +34,11 @@ class Priority(IntEnum):
 
     ASKED = 0
     """A person waits for it."""
-    TRACE = 1
-    SCREEN = 2
-    CONFIRM = 3
+    SAVED = 1
+    """Of a kernel a person is working on: saved, applied or undone a moment ago."""
+    TRACE = 2
+    SCREEN = 3
+    CONFIRM = 4
     """The best of a kernel's screened suggestions, confirmed ahead of being asked."""
 
 
@@ -139,11 +141,11 @@ class GateQueue:
         self._make_way()
 
     def _make_way(self) -> None:
-        """Stop a confirmation that nobody asked for while somebody waits for something else."""
+        """Stop a confirmation that nobody asked for while somebody's own work waits."""
         running = self._running
         if running is None or running.priority is not Priority.CONFIRM or running.stop.is_set():
             return
-        if any(job.priority is Priority.ASKED for job in self._queued):
+        if any(job.priority <= Priority.SAVED for job in self._queued):
             running.gives_way = True
             running.stop.set()
 

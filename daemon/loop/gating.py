@@ -36,6 +36,14 @@ class Course:
     """Set when nothing more will be screened, whatever the reason."""
     awaited: bool = False
     """Whether a person waits for it."""
+    saved: bool = False
+    """Whether it is what a person is working on, and not merely found."""
+
+    def priority(self, otherwise: Priority) -> Priority:
+        """What its jobs go by."""
+        if self.awaited:
+            return Priority.ASKED
+        return Priority.SAVED if self.saved else otherwise
 
 
 class Gating:
@@ -64,8 +72,10 @@ class Gating:
         self._relook = relook
         self._courses: dict[str, Course] = {}
 
-    def want(self, id: str) -> Course | None:
+    def want(self, id: str, saved: bool = False) -> Course | None:
         """Screen what applies to a kernel and confirm the best. None if it cannot be gated.
+
+        `saved`: a person is working on it, so it goes before kernels that were merely found.
 
         Asking again while that is under way changes nothing; afterwards, it tries again what failed.
         """
@@ -81,7 +91,7 @@ class Gating:
         course = self._courses.get(id)
         if course is not None and course.basis == state.basis and not _ended(course):
             return course
-        course = Course(state.basis)
+        course = Course(state.basis, saved=saved)
         self._courses[id] = course
         course.task = self._tasks.create_task(self._follow(id, course), name=f"gating {id}")
         return course
@@ -129,7 +139,7 @@ class Gating:
                 return  # said once, where it was asked
             state = await self._prepare(id, course)
             waiting = [s.id for s in state.suggestions if s.stage == "queued"]
-            priority = Priority.ASKED if course.awaited else Priority.SCREEN
+            priority = course.priority(otherwise=Priority.SCREEN)
             await asyncio.gather(*(self._screen(s, priority, n) for n, s in enumerate(waiting)))
             course.screened.set()
             best = next(iter(self._present(id, course).suggestions), None)
@@ -157,7 +167,7 @@ class Gating:
         """The kernel, ranked with what its launches pass."""
         state = self._present(id, course)
         if not state.traced:
-            await self._evaluating.trace(state)
+            await self._evaluating.trace(state, course.priority(otherwise=Priority.TRACE))
             await self._relook([state.kernel.path])
         return self._present(id, course)
 

@@ -99,7 +99,7 @@ class Loop:
         self.gating.drop_stale()
         if not batch.rescan and len(batch.changes) <= PORTION:
             for id in changed:
-                self.gating.want(id)
+                self.gating.want(id, saved=True)
             return
         self._scan_found.update(changed)
         if batch.more:
@@ -132,7 +132,7 @@ class Loop:
             self._tell(await self._rank(paths))
         self.gating.drop_stale()
         for id in changed:
-            self.gating.want(id)
+            self.gating.want(id, saved=True)
 
     async def ranked(self, paths: Iterable[str]) -> None:
         """Wait until the kernels of these files have suggestions over the bytes last looked at."""

@@ -276,3 +276,17 @@ async def test_a_confirmation_that_gives_way_can_still_be_superseded(tmp_path: P
         on.queue.cancel(lambda job: job.subject == "best", "superseded by a newer save")
         with pytest.raises(Superseded, match="a newer save"):
             await unasked.done
+
+
+async def test_what_was_just_saved_goes_before_what_was_merely_found(tmp_path: Path) -> None:
+    async with device(tmp_path) as on:
+        unasked = on.submit(
+            "best", Priority.CONFIRM, tier="confirm", until=(go := threading.Event())
+        )
+        await on.until_running()
+        found = on.submit("found", Priority.SCREEN)
+        saved = on.submit("saved", Priority.SAVED)
+        assert await saved.done == "saved"
+        go.set()
+        await asyncio.gather(found.done, unasked.done)
+        assert on.order == ["best", "saved", "found", "best"]
