@@ -141,9 +141,9 @@ class GateQueue:
         self._make_way()
 
     def _make_way(self) -> None:
-        """Stop a confirmation that nobody asked for while somebody's own work waits."""
+        """Stop what nobody asked for while somebody's own work waits; it is queued again."""
         running = self._running
-        if running is None or running.priority is not Priority.CONFIRM or running.stop.is_set():
+        if running is None or running.priority < Priority.SCREEN or running.stop.is_set():
             return
         if any(job.priority <= Priority.SAVED for job in self._queued):
             running.gives_way = True

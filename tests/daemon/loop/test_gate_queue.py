@@ -290,3 +290,16 @@ async def test_what_was_just_saved_goes_before_what_was_merely_found(tmp_path: P
         go.set()
         await asyncio.gather(found.done, unasked.done)
         assert on.order == ["best", "saved", "found", "best"]
+
+
+async def test_a_screening_gives_way_to_a_saved_kernel_and_not_to_its_like(tmp_path: Path) -> None:
+    async with device(tmp_path) as on:
+        found = on.submit("found", Priority.SCREEN, until=(go := threading.Event()))
+        await on.until_running()
+        other = on.submit("other", Priority.SCREEN, order=-1)
+        saved = on.submit("saved", Priority.SAVED)
+        assert await saved.done == "saved"
+        assert await other.done == "other"
+        go.set()
+        assert await found.done == "found"
+        assert on.order == ["found", "saved", "other", "found"]
