@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import msgspec
-
 from daemon.configuration import Configuration
 from daemon.connection import Handler
 from daemon.errors import IoFailed, NotFound, RpcError
 from daemon.journal_database import utc_now
+from daemon.library_handlers import LibraryHandlers
 from daemon.loop.board import Board, KernelState, Suggestion
 from daemon.loop.changing import Changing
 from daemon.loop.detecting import Detector
@@ -24,11 +23,9 @@ from daemon.loop.gating import Gating
 from daemon.loop.loop import Loop
 from daemon.loop.settling import Settling
 from daemon.loop.views import (
-    condition_view,
     entry_view,
     file_view,
     job_view,
-    skill_view,
     suggestion_views,
     verdict_view,
 )
@@ -51,11 +48,6 @@ from daemon.protocol import (
     Redo,
     Reject,
     Shutdown,
-    Skills,
-    SkillShown,
-    SkillsList,
-    SkillsShow,
-    SkillsWhy,
     Snapshot,
     StatusView,
     Suggest,
@@ -63,8 +55,6 @@ from daemon.protocol import (
     Trust,
     Undo,
     Watch,
-    Why,
-    WhyView,
 )
 from daemon.transaction import ChangeLog
 from daemon.trust import Trust as TrustAnswer
@@ -73,10 +63,7 @@ from daemon.watcher import Watcher
 from gate.values.candidate import Candidate, FileEdit
 from gate.values.kernel import Kernel, digest
 from gate.values.verdict import Tier
-from library.detect import target_for
-from library.errors import LibraryError
-from library.retrieval import explain
-from library.store import Entry, Store
+from library.store import Store
 
 
 class InvalidParams(RpcError):
@@ -116,7 +103,6 @@ class Handlers:
         self._loop = loop
         self._detector = detector
         self._devices = devices
-        self._settling = settling
         self._evaluating = evaluating
         self._gating = gating
         self._changing = changing
@@ -129,6 +115,7 @@ class Handlers:
         self._clients = clients
         self._stop = stop
         self._warnings = warnings
+        self._library = LibraryHandlers(store, devices, settling, self._kernels)
         self._started = time.monotonic()
 
     def by_method(self) -> Mapping[str, Handler]:
@@ -147,11 +134,9 @@ class Handlers:
             "undo": self.undo,
             "redo": self.redo,
             "history": self.history,
-            "skills.list": self.skills_list,
-            "skills.show": self.skills_show,
-            "skills.why": self.skills_why,
             "watch": self.watch,
             "shutdown": self.shutdown,
+            **self._library.by_method(),
         }
 
     # ---- the daemon ----------------------------------------------------------------------------
@@ -334,62 +319,13 @@ class Handlers:
         """And brings it back."""
         return await self._changing.redo(request.entry)
 
-    # ---- the library ---------------------------------------------------------------------------
-
-    async def skills_list(self, request: SkillsList) -> Skills:
-        """Every card in force."""
-        entries = self._store.load().entries
-        wanted = [
-            entry
-            for entry in entries
-            if not request.language or request.language in entry.card.scope.languages
-        ]
-        return Skills(tuple(skill_view(entry) for entry in wanted))
-
-    async def skills_show(self, request: SkillsShow) -> SkillShown:
-        """One card, whole, with its trials."""
-        entry = self._entry(request.skill)
-        return SkillShown(
-            skill=skill_view(entry),
-            card_json=msgspec.json.encode(entry.card).decode(),
-            body=entry.body(),
-            trials_json=tuple(msgspec.json.encode(t).decode() for t in entry.evidence.trials),
-        )
-
-    async def skills_why(self, request: SkillsWhy) -> Why:
-        """Presence or absence, line by line."""
-        entry = self._entry(request.skill)
-        state = (await self._kernels(request.kernel))[0]
-        target = target_for(
-            state.kernel,
-            state.workload,
-            self._devices.platforms.get(state.kernel.language),
-            self._settling.traces_of(state),
-        )
-        explanation = explain(entry, target)
-        return Why(
-            WhyView(
-                skill=entry.card.skill_id,
-                kernel=state.id,
-                answer=explanation.answer.value,
-                lines=explanation.lines,
-                conditions=tuple(condition_view(result) for result in explanation.conditions),
-            )
-        )
+    # ---- names ---------------------------------------------------------------------------------
 
     def _suggestion(self, id: str) -> tuple[Suggestion, KernelState]:
         suggestion = self._board.suggestion(id)
         if suggestion is None:
             raise NotFound(f"no suggestion {id}; the code may have changed since")
         return suggestion, self._board.kernels[suggestion.kernel]
-
-    def _entry(self, skill: str) -> Entry:
-        try:
-            return self._store.find(skill)
-        except LibraryError as error:
-            raise NotFound(str(error)) from error
-
-    # ---- names ---------------------------------------------------------------------------------
 
     async def _kernels(self, name: str) -> tuple[KernelState, ...]:
         """The kernels of `path` or `path::entry`, looked at now. Raises NotFound."""

@@ -145,7 +145,7 @@ async def test_names_that_mean_nothing_are_refused_with_the_reason(
         with pytest.raises(NotFound, match=r"there is no file missing\.cl"):
             await parts.handlers.suggest(Suggest("missing.cl"))
         with pytest.raises(NotFound, match="no skill opencl"):
-            await parts.handlers.skills_show(SkillsShow("opencl.nothing"))
+            await parts.handlers.by_method()["skills.show"](SkillsShow("opencl.nothing"))
         with pytest.raises(NotFound, match="no suggestion"):
             await parts.handlers.diff(Diff("000000000000"))
 
@@ -192,15 +192,15 @@ async def test_every_card_is_listed_shown_and_explained(place: Path, state: Path
     add_gemm(place)
     async with running(place, state) as parts:
         await parts.save(GEMM)
-        listed = (await parts.handlers.skills_list(SkillsList("opencl"))).skills
+        listed = (await parts.handlers.by_method()["skills.list"](SkillsList("opencl"))).skills
         assert listed
         assert all("opencl" in skill.languages for skill in listed)
-        shown = await parts.handlers.skills_show(SkillsShow(listed[0].digest[:8]))
+        shown = await parts.handlers.by_method()["skills.show"](SkillsShow(listed[0].digest[:8]))
         assert shown.skill == listed[0]
-        why = (await parts.handlers.skills_why(SkillsWhy(FASTEST, GEMM))).why
+        why = (await parts.handlers.by_method()["skills.why"](SkillsWhy(FASTEST, GEMM))).why
         assert (why.answer, why.kernel) == ("applies", GEMM_KERNEL)
         other = next(s for s in parts.kernel().suggestions if s.stage == "blocked")
-        why = (await parts.handlers.skills_why(SkillsWhy(skill_of(other), GEMM))).why
+        why = (await parts.handlers.by_method()["skills.why"](SkillsWhy(skill_of(other), GEMM))).why
         assert why.answer == "blocked"
 
 
