@@ -23,7 +23,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.record import Figure, show, write
+from bench.home import move_in
+from bench.record import Figure, device_name, show, write
 from daemon.call import call_once
 from daemon.errors import NotConfirmed
 from daemon.protocol import (
@@ -49,9 +50,7 @@ class Chain:
     """One worktree with the samples of a language, and its daemon."""
 
     def __init__(self, home: Path, language: str, most: int, skills: tuple[str, ...] = ()) -> None:
-        for name in ("RUNTIME_DIR", "STATE_HOME", "CONFIG_HOME", "DATA_HOME", "CACHE_HOME"):
-            os.environ[f"XDG_{name}"] = str(home / name.lower())
-            (home / name.lower()).mkdir(mode=0o700, parents=True, exist_ok=True)
+        move_in(home)
         self._skills = skills
         if skills:
             others = sorted({path.parent.parent for path in SKILLS.glob("*/references/card.json")})
@@ -219,7 +218,7 @@ def main() -> int:
         Figure("undone to identical bytes", float(identical), "", at_least=1.0, note="1 is yes")
     )
     show(figures)
-    device = "-".join(status.device.lower().replace("(r)", "").split())
+    device = device_name(status.device)
     path = write(
         f"chain-{options.language}",
         device,

@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from bench.home import move_in
 from bench.record import Figure, cpu_device, percentile, show, write
 from daemon.client import Client
 from daemon.protocol import (
@@ -45,10 +46,7 @@ class Home:
         self.path = Path(tempfile.mkdtemp(prefix="kl-bench-"))
         self.root = self.path / "work"
         self.root.mkdir()
-        (self.path / "run").mkdir(mode=0o700)
-        for name in ("RUNTIME_DIR", "STATE_HOME", "CONFIG_HOME", "DATA_HOME", "CACHE_HOME"):
-            folder = "run" if name == "RUNTIME_DIR" else name.lower()
-            os.environ[f"XDG_{name}"] = str(self.path / folder)
+        move_in(self.path)
         (self.root / "klineage.toml").write_text("")
 
     def add_samples(self) -> None:

@@ -57,6 +57,11 @@ def percentile(samples: Sequence[float], percent: float) -> float:
     return ordered[int(rank) - 1]
 
 
+def device_name(reported: str) -> str:
+    """A device's own name, safe in a file's name."""
+    return "-".join(reported.lower().replace("(r)", "").split())
+
+
 def cpu_device() -> str:
     """A file-name-safe name of this machine's processor and core count."""
     model = "cpu"

@@ -20,7 +20,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.record import Figure, show, write
+from bench.home import move_in
+from bench.record import Figure, device_name, show, write
 from daemon.call import call_once
 from daemon.protocol import Empty, Gate, Shutdown, Suggest, Trust, VerdictView
 from daemon.samples import scratch_copy
@@ -49,9 +50,7 @@ def main() -> int:
     parser.add_argument("--kernel", default="*", help="only kernels of this pattern")
     options = parser.parse_args()
     home = options.home or Path(tempfile.mkdtemp(prefix="kl-trials-"))
-    for name in ("RUNTIME_DIR", "STATE_HOME", "CONFIG_HOME", "DATA_HOME", "CACHE_HOME"):
-        os.environ[f"XDG_{name}"] = str(home / name.lower())
-        (home / name.lower()).mkdir(mode=0o700, parents=True, exist_ok=True)
+    move_in(home)
     root = home / "work"
     if not root.exists():
         shutil.copytree(scratch_copy(options.language), root)
@@ -62,7 +61,7 @@ def main() -> int:
     show(figures)
     write(
         f"trials-{options.language}",
-        "-".join(status.device.lower().replace("(r)", "").split()),
+        device_name(status.device),
         figures,
         method="Each skill alone on the kernel as it stands, confirmed: fresh processes and seeds.",
         command=f"python bench/trials.py --language {options.language}",

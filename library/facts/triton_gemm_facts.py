@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gate.values.workload import Axes, shape_label
 from library.fact import Answer, Argument, Known, Missing
@@ -189,6 +190,25 @@ def _first_shape_k_blocks(
     model: Model, arguments: tuple[Argument, ...], axes: Axes | None
 ) -> Answer:
     """Trips of the loop over K at the first declared shape."""
+    blocked = _first_shape_k(model)
+    if not isinstance(blocked, _KBlocks):
+        return blocked
+    return Known(-(-blocked.extent // max(blocked.block, 1)), blocked.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _KBlocks:
+    """The extent of K and the size of its blocks at the first declared shape."""
+
+    extent: int
+    block: int
+    shape: Axes
+    text: str
+    """`K=4096 in blocks of 64`."""
+
+
+def _first_shape_k(model: Model) -> _KBlocks | Answer:
+    """How K is walked at the first declared shape, or what is not known of it."""
     gemm, shape = gemm_of(model), first_shape(model)
     if gemm is None:
         return NO_GEMM
@@ -197,8 +217,8 @@ def _first_shape_k_blocks(
     extent, block = scalar(model, gemm.loop.bound, shape), _tile(model, "k", shape)
     if isinstance(extent, Missing) or isinstance(block, Missing):
         return extent if isinstance(extent, Missing) else block
-    count = -(-int(str(extent.value)) // max(int(str(block.value)), 1))
-    return Known(count, f"{gemm.loop.bound}={extent.value} in blocks of {block.value}")
+    text = f"{gemm.loop.bound}={extent.value} in blocks of {block.value}"
+    return _KBlocks(int(str(extent.value)), int(str(block.value)), shape, text)
 
 
 def _canonical_pids(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
@@ -255,17 +275,11 @@ def _k_divides_somewhere(
     model: Model, arguments: tuple[Argument, ...], axes: Axes | None
 ) -> Answer:
     """Whether K is a multiple of BLOCK_K at the first declared shape."""
-    gemm, shape = gemm_of(model), first_shape(model)
-    if gemm is None:
-        return NO_GEMM
-    if shape is None:
-        return missing_shape(model)
-    extent, block = scalar(model, gemm.loop.bound, shape), _tile(model, "k", shape)
-    if isinstance(extent, Missing) or isinstance(block, Missing):
-        return extent if isinstance(extent, Missing) else block
-    whole = int(str(extent.value)) % int(str(block.value)) == 0
-    because = f"{gemm.loop.bound}={extent.value} in blocks of {block.value} at {shape_label(shape)}"
-    return Known(whole, because)
+    blocked = _first_shape_k(model)
+    if not isinstance(blocked, _KBlocks):
+        return blocked
+    whole = blocked.extent % blocked.block == 0
+    return Known(whole, f"{blocked.text} at {shape_label(blocked.shape)}")
 
 
 def _accumulates_fp32(model: Model, arguments: tuple[Argument, ...], axes: Axes | None) -> Answer:
